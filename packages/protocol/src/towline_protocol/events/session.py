@@ -1,0 +1,126 @@
+"""Session and inbox events."""
+
+from typing import Any
+
+from towline_protocol.content import Block
+from towline_protocol.events.data import EventData
+from towline_protocol.ids import CallId, CheckpointId, PromptId, SessionId, TurnId
+
+__all__ = [
+    "CheckpointCreated",
+    "Compacted",
+    "PromptAdmitted",
+    "PromptDelivered",
+    "PromptWithdrawn",
+    "Reverted",
+    "SessionClosed",
+    "SessionCreated",
+    "SessionUpdated",
+]
+
+
+class SessionCreated(EventData, frozen=True, kw_only=True, tag="session_created"):
+    """A session began; always its first event."""
+
+    agent: str
+    """The name of the agent's spec."""
+    model: str
+    """`provider/model`."""
+    mode: str
+    """`ask`, `accept_edits`, `auto` or `plan` (A5.44)."""
+    title: str | None = None
+    """A title given at creation."""
+    cwd: str | None = None
+    """The folder the agent works in; `None` for no folder."""
+    forked_from: SessionId | None = None
+    """The session it was forked from."""
+    parent: dict[str, Any] | None = None
+    """The session and call that a sub-agent works for."""
+
+
+class SessionUpdated(EventData, frozen=True, kw_only=True, tag="session_updated"):
+    """Settings changed; fields that are `None` did not."""
+
+    title: str | None = None
+    """The new title."""
+    model: str | None = None
+    """The new model."""
+    mode: str | None = None
+    """The new mode."""
+    archived: bool | None = None
+    """Whether it is put away."""
+
+
+class SessionClosed(EventData, frozen=True, kw_only=True, tag="session_closed"):
+    """The session takes no more prompts; its last event."""
+
+    reason: str
+    """Why, in one word or sentence."""
+
+
+class Compacted(EventData, frozen=True, kw_only=True, tag="compacted"):
+    """The transcript was made to fit: exactly what is needed to rebuild it (D6)."""
+
+    cut: tuple[CallId, ...] = ()
+    """The calls whose results were cut down."""
+    upto: str | None = None
+    """The last message or prompt that `summary` stands for."""
+    summary: str | None = None
+    """What stands for all messages up to `upto`."""
+    before_tokens: int
+    """The size before, by the provider's count."""
+    after_tokens: int
+    """The size after, estimated."""
+
+
+class CheckpointCreated(EventData, frozen=True, kw_only=True, tag="checkpoint_created"):
+    """A state of files one can go back to was saved."""
+
+    id: CheckpointId
+    """Its id."""
+    files: tuple[str, ...]
+    """The paths it holds."""
+
+
+class Reverted(EventData, frozen=True, kw_only=True, tag="reverted"):
+    """The conversation went back to before a turn."""
+
+    to_turn: TurnId
+    """The first turn that is undone."""
+    files: tuple[str, ...] = ()
+    """The paths that were put back."""
+    not_reverted: tuple[str, ...] = ()
+    """What could not be put back."""
+
+
+class PromptAdmitted(EventData, frozen=True, kw_only=True, tag="prompt_admitted"):
+    """A prompt is durable; it runs later."""
+
+    prompt: PromptId
+    """Its id."""
+    content: tuple[Block, ...]
+    """What the user sent."""
+    when: str
+    """`auto`, `queue`, `steer` or `reject`, as asked."""
+    key: str | None = None
+    """The client's own key of the prompt: how it finds its message again."""
+    position: int = 0
+    """Prompts ahead of it."""
+
+
+class PromptDelivered(EventData, frozen=True, kw_only=True, tag="prompt_delivered"):
+    """A prompt reached the model's side of the line."""
+
+    prompt: PromptId
+    """Its id."""
+    turn: TurnId
+    """The turn it went into."""
+    how: str
+    """`started` or `steered`."""
+
+
+class PromptWithdrawn(EventData, frozen=True, kw_only=True, tag="prompt_withdrawn"):
+    """A prompt that waited was taken back."""
+
+    prompt: PromptId
+    """Its id."""

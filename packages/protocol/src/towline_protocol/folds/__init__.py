@@ -1,0 +1,1 @@
+"""The reducer's parts, one for each kind of event."""

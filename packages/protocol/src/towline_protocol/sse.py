@@ -1,0 +1,174 @@
+"""The one reader and writer of server-sent events, used by providers, client and server.
+
+The reader is incremental: bytes in, events out, however the network cut them. It follows the
+dispatch rules of the HTML standard; only LF, CR and CRLF end a line (R01).
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+from towline_protocol.errors import ProtocolError
+
+__all__ = ["MAX_EVENT_BYTES", "SseDecoder", "SseEvent", "encode_comment", "encode_event"]
+
+MAX_EVENT_BYTES: Final = 8 * 1024 * 1024
+"""The largest event a reader takes: eight times the largest event of a session (C6), so that a
+provider's whole answer in one event passes and a peer that never ends a line does not fill the
+memory."""
+
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class SseEvent(msgspec.Struct, frozen=True):
+    """One dispatched event."""
+
+    data: bytes
+    """The data lines joined by LF; may be empty."""
+    event: str = ""
+    """The event name; empty for the usual kind."""
+    id: str | None = None
+    """The id line of this event; `None` when it had none, so that it moves no cursor."""
+
+
+class SseDecoder:
+    """Feed it bytes as they come; it gives each event as soon as its blank line is read."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max = max_event_bytes
+        self._parts: list[bytes] = []  # an unfinished line, in the pieces it came in
+        self._held = 0  # bytes in `_parts` and in the block being built
+        self._skip_lf = False  # the last byte was a CR: an LF that follows belongs to it
+        self._first = True
+        self._data: list[bytes] = []
+        self._event = ""
+        self._id: str | None = None
+        self.retry: int | None = None
+        """Milliseconds of the last retry line; `None` before one came."""
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """The events that this chunk completes, in order.
+
+        Raises:
+            ProtocolError: An event is larger than the bound.
+        """
+        if self._skip_lf and chunk:
+            self._skip_lf = False
+            if chunk.startswith(b"\n"):
+                chunk = chunk[1:]
+        if not chunk:
+            return []
+        lines = self._split(chunk)
+        if lines is None:
+            return []
+        events: list[SseEvent] = []
+        for line in lines:
+            event = self._line(line)
+            if event is not None:
+                events.append(event)
+        return events
+
+    def close(self) -> None:
+        """Say that the stream has ended.
+
+        An event that was not completed is dropped, as the standard says.
+
+        Raises:
+            ProtocolError: The stream ended inside a character (R03).
+        """
+        rest = b"".join([*self._parts, *self._data])
+        try:
+            rest.decode()
+        except UnicodeDecodeError as error:
+            raise ProtocolError("The event stream ended inside a character; ask again.") from error
+
+    def _split(self, chunk: bytes) -> list[bytes] | None:
+        """The lines that are whole now; `None` while the first one is not."""
+        has_cr = b"\r" in chunk
+        if not has_cr and b"\n" not in chunk:
+            self._parts.append(chunk)
+            self._grow(len(chunk))
+            return None
+        if self._parts:
+            self._held -= sum(map(len, self._parts))
+            chunk = b"".join([*self._parts, chunk])
+            self._parts.clear()
+        lines = _LINE_END.split(chunk) if has_cr else chunk.split(b"\n")
+        self._skip_lf = chunk.endswith(b"\r")
+        rest = lines.pop()
+        if self._first and lines:
+            self._first = False
+            lines[0] = lines[0].removeprefix(_BOM)
+        if rest:
+            self._parts.append(rest)
+            self._grow(len(rest))
+        return lines
+
+    def _line(self, line: bytes) -> SseEvent | None:
+        if line.startswith(b"data:"):
+            value = line[6:] if line[5:6] == b" " else line[5:]
+            self._data.append(value)
+            self._grow(len(value) + 1)
+            return None
+        if not line:
+            return self._dispatch()
+        if not line.startswith(b":"):
+            self._field(line)
+        return None
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        match name:
+            case b"event":
+                self._event = value.decode(errors="replace")
+            case b"data":  # without a colon: an empty line of data
+                self._data.append(value)
+                self._grow(len(value) + 1)
+            case b"id" if b"\0" not in value:
+                self._id = value.decode(errors="replace")
+            case b"retry" if value.isdigit():
+                self.retry = int(value[:9])
+            case _:
+                pass  # the standard: an unknown field is ignored
+
+    def _dispatch(self) -> SseEvent | None:
+        event = None
+        if self._data:
+            data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+            event = SseEvent(data, self._event, self._id)
+            self._held -= sum(len(part) + 1 for part in self._data)
+            self._data = []
+        self._event = ""
+        self._id = None
+        return event
+
+    def _grow(self, size: int) -> None:
+        self._held += size
+        if self._held > self._max:
+            raise ProtocolError(
+                f"An event is larger than {self._max!r} bytes; the peer does not speak this stream."
+            )
+
+
+def encode_event(data: bytes, *, id: int | None = None, event: str | None = None) -> bytes:  # noqa: A002 - the field's own name
+    """One event, ready to send.
+
+    Args:
+        data: JSON on one line; it must hold no line end.
+        id: The event's number, when it has one.
+        event: The event name of a control frame.
+    """
+    head = b""
+    if event is not None:
+        head = b"event: %s\n" % event.encode()
+    if id is not None:
+        head += b"id: %d\n" % id
+    return b"%sdata: %s\n\n" % (head, data)
+
+
+def encode_comment(text: str = "") -> bytes:
+    """A comment: keeps a connection warm and means nothing (C3.7)."""
+    return b": %s\n\n" % text.encode()
