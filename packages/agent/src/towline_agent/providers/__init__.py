@@ -1,0 +1,1 @@
+"""Someone to ask: the seam, the catalog and the dialects."""

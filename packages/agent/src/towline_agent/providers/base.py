@@ -1,0 +1,186 @@
+"""The provider seam: one request to a model, whatever its dialect (A1.16 to A1.27)."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from towline_agent.errors import ProviderError
+from towline_protocol import Block, Message, Usage
+
+__all__ = [
+    "ArgumentsPiece",
+    "Model",
+    "Piece",
+    "Provider",
+    "Request",
+    "StepAnswer",
+    "StepFailed",
+    "StepResult",
+    "TextPiece",
+    "ThinkingPiece",
+    "ToolSpec",
+]
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a model; the defaults are safe for one that nobody knows (A2.84)."""
+
+    provider: str
+    """The provider's name in the catalog."""
+    id: str
+    """The provider's own name of the model."""
+    window: int | None = None
+    """Tokens that fit, answer included; `None` when unknown."""
+    output_cap: int | None = None
+    """The most tokens of one answer."""
+    price_input: float | None = None
+    """US dollars for a million input tokens; `None` when unknown."""
+    price_output: float | None = None
+    """US dollars for a million output tokens; `None` when unknown."""
+    idle_s: float = 120.0
+    """Seconds without a byte that count as a dead stream (A3.4)."""
+    concurrency: int | None = None
+    """Requests that it serves at once; `None` for no bound."""
+    one_call_per_step: bool = False
+    """Further calls of a step are cut: the model guesses what the first will answer."""
+    named_choice: bool = True
+    """Whether a tool can be asked for by name."""
+    none_without_tools: bool = False
+    """Whether `tools` must be left out for tool choice `none`."""
+    fast: bool = False
+    """Whether it is cheap and quick enough for titles (A2.94)."""
+
+    @property
+    def name(self) -> str:
+        """`provider/model`."""
+        return f"{self.provider}/{self.id}"
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as a model is told of it."""
+
+    name: str
+    """Its name."""
+    description: str
+    """What it does and when to use it."""
+    parameters: dict[str, Any]
+    """JSON Schema of its arguments, an object."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One request; what is unset is not sent (A1.16, A1.18)."""
+
+    model: str
+    """The provider's own name of the model."""
+    system: str = ""
+    """The stable system prefix; empty for none."""
+    messages: tuple[Message, ...]
+    """The conversation, every call with exactly one result."""
+    tools: tuple[ToolSpec, ...] = ()
+    """What the model may call."""
+    tool_choice: str = "auto"
+    """`auto`, `none`, `required` or a tool's name (A1.17)."""
+    max_tokens: int | None = None
+    """The most tokens of the answer."""
+    temperature: float | None = None
+    """Sampling temperature."""
+    top_p: float | None = None
+    """Nucleus sampling."""
+    stop: tuple[str, ...] = ()
+    """Texts that end the answer."""
+    effort: str | None = None
+    """How much to think (A1.15)."""
+    thinking_budget: int | None = None
+    """Tokens to think with."""
+    output: dict[str, Any] | None = None
+    """JSON Schema that the answer must fit."""
+
+
+class TextPiece(msgspec.Struct, frozen=True):
+    """More text."""
+
+    block: int
+    """The block's place in the answer, from 0."""
+    text: str
+    """The piece; never empty."""
+
+
+class ThinkingPiece(msgspec.Struct, frozen=True):
+    """More thinking."""
+
+    block: int
+    """The block's place in the answer, from 0."""
+    text: str
+    """The piece; never empty."""
+
+
+class ArgumentsPiece(msgspec.Struct, frozen=True):
+    """More of a call's arguments."""
+
+    block: int
+    """The block's place in the answer, from 0."""
+    text: str
+    """The piece; never empty."""
+
+
+Piece = TextPiece | ThinkingPiece | ArgumentsPiece
+"""What a provider says while it answers."""
+
+
+class StepAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The model's whole answer."""
+
+    content: tuple[Block, ...]
+    """Its blocks, at the places that the pieces named. Calls have no id of ours yet: `id` is empty
+    and `wire_id` is what the provider sent."""
+    stop_reason: str
+    """`end_turn`, `tool_calls`, `max_tokens` or `refusal`."""
+    raw_stop_reason: str | None = None
+    """The provider's own word (A1.14)."""
+    usage: Usage = Usage()
+    """Tokens of this request."""
+    notices: tuple[str, ...] = ()
+    """What was odd but did no harm, for people (A1.19)."""
+
+
+class StepFailed(msgspec.Struct, frozen=True, kw_only=True):
+    """The request came to nothing."""
+
+    error: ProviderError
+    """What went wrong; not raised, since the loop decides what it means."""
+    content: tuple[Block, ...] = ()
+    """What had come before it (A3.9)."""
+    streamed: bool = False
+    """Whether a piece was told: then nothing is sent again (A3.32)."""
+    usage: Usage = Usage()
+    """Tokens that were counted all the same."""
+
+
+StepResult = StepAnswer | StepFailed
+"""The one outcome of a step (A1.22)."""
+
+
+class Provider(Protocol):
+    """Someone to ask: an address, a credential and one model.
+
+    `step` returns exactly one result and raises for nothing that the model, the network or the
+    request did (A1.24). `on_piece` is a plain function, called in wire order and never after `step`
+    has returned (A1.23). Cancelling `step` closes its connection before the cancellation goes on
+    (A1.25). `aclose` is idempotent; the provider may be used again after it.
+    """
+
+    model: Model
+    """The model and what is known of it."""
+
+    async def step(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
+        """Send one request and read its answer."""
+        ...
+
+    async def models(self) -> tuple[str, ...]:
+        """The models this address offers; the known ones when it cannot be asked (A1.27)."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give back connections."""
+        ...

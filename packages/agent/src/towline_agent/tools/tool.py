@@ -1,0 +1,80 @@
+"""What a tool is (A4.43, A4.56 to A4.58, A5.42)."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from towline_agent.providers.base import ToolSpec
+from towline_agent.workspaces.base import Workspace
+from towline_protocol import Artifact, FileChange, Preview, Process, ResultBlock
+
+__all__ = ["EFFECTS", "Tool", "ToolContext", "ToolOutput"]
+
+EFFECTS: Final = ("read", "write", "exec", "network", "own")
+"""What a call may do to the world (A5.42)."""
+
+
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call came to, in full."""
+
+    content: tuple[ResultBlock, ...]
+    """What the model is told."""
+    is_error: bool = False
+    """Whether it is told as an error."""
+    artifacts: tuple[Artifact, ...] = ()
+    """What screens show of it."""
+    changes: tuple[FileChange, ...] = ()
+    """Files it changed."""
+
+
+class ToolContext(Protocol):
+    """What a running tool may use."""
+
+    workspace: Workspace
+    """The fenced folder."""
+
+    def output(self, text: str) -> None:
+        """Show a piece of output while the call runs."""
+        ...
+
+    def progress(self, text: str, fraction: float | None = None) -> None:
+        """Show how far the call is."""
+        ...
+
+    async def start(self, process: Process) -> None:
+        """Make a program's start durable; only for tools with `journals`."""
+        ...
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool: its words for the model, its effect, and the function that runs it."""
+
+    name: str
+    """Letters, digits, `_` and `-`; 64 at most."""
+    description: str
+    """What it does and when to use it, for the model."""
+    parameters: dict[str, Any]
+    """JSON Schema of the arguments, an object."""
+    run: Callable[[ToolContext, dict[str, Any]], Awaitable[ToolOutput]]
+    """Takes checked arguments; raises `ToolError` for what the model should hear."""
+    check: Callable[[str], dict[str, Any]]
+    """The JSON text of the arguments as a value; raises `ToolInputInvalid`."""
+    effect: str = "write"
+    """One of `EFFECTS`; drives concurrency, permission and recovery (A5.43)."""
+    idempotent: bool = False
+    """Whether running it twice is harmless, so that recovery may (C5.5)."""
+    timeout_s: float = 120.0
+    """Seconds it may take."""
+    journals: bool = False
+    """Whether it awaits `ToolContext.start` itself, once, before its effect."""
+    title: Callable[[dict[str, Any]], str] | None = None
+    """One line for a person; `None` for the tool's name."""
+    subject: Callable[[dict[str, Any]], str] | None = None
+    """What a permission rule is matched against: a path, a command line, a URL."""
+    preview: Callable[[dict[str, Any]], Preview] | None = None
+    """What a person sees before it runs; `None` for the arguments as they are."""
+
+    def spec(self) -> ToolSpec:
+        """The tool as a model is told of it."""
+        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
