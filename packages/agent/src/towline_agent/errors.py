@@ -48,7 +48,7 @@ __all__ = [
 
 
 class ProviderError(TowlineError):
-    """A provider could not answer. The message is one plain sentence a person can act on (A3.21)."""
+    """A provider could not answer. The message is a sentence a person can act on (A3.21)."""
 
     code: ClassVar[str] = "provider_server"
     retryable: ClassVar[bool] = False

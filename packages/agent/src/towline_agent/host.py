@@ -36,9 +36,9 @@ class Host(Protocol):
     it on to be committed. `settle` returns when all that was emitted is committed, and is where the
     loop waits for room; it raises what the store raised. The loop settles before every side effect
     and at the end; what is not committed is not shown (D9). `ask` emits the request and its
-    resolution, and returns the resolution; it never raises. `steers` hands out, once, the prompts that
-    people want said into the running turn. `stopped` returns when somebody stops the turn. None of
-    them closes anything.
+    resolution, and returns the resolution; it never raises. `steers` hands out, once, the
+    prompts that people want said into the running turn. `stopped` returns when somebody stops the
+    turn. None of them closes anything.
     """
 
     transcript: Transcript

@@ -5,7 +5,6 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from towline_agent.providers.base import ToolSpec
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import Artifact, FileChange, Preview, Process, ResultBlock
 
@@ -74,7 +73,3 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """What a permission rule is matched against: a path, a command line, a URL."""
     preview: Callable[[dict[str, Any]], Preview] | None = None
     """What a person sees before it runs; `None` for the arguments as they are."""
-
-    def spec(self) -> ToolSpec:
-        """The tool as a model is told of it."""
-        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)

@@ -198,7 +198,10 @@ def _cancelled(view: SessionView, envelope: Envelope, event: TurnCancelled) -> S
 def _ended(view: SessionView, envelope: Envelope, ended: EndedTurn) -> SessionView:
     """What is common to every end: nothing of the turn stays open (C1.23)."""
     del envelope
-    left = tuple(_set(call, status="unknown", output="") for call in view.open_calls)
+    left = tuple(
+        _set(call, status="unknown", progress=None, output="", output_at=0)
+        for call in view.open_calls
+    )
     return _set(
         view,
         turn=None,
