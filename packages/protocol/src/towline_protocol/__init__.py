@@ -127,6 +127,7 @@ from towline_protocol.messages import STOP_REASONS, Limits, Message, Usage
 from towline_protocol.operations import CONTRACT_HEADER, CONTRACT_VERSION, OPERATIONS, Operation
 from towline_protocol.permissions import DENY, Option, permission_digest
 from towline_protocol.reducer import empty_view, reduce
+from towline_protocol.schema import typescript_shapes, typescript_types
 from towline_protocol.sse import MAX_EVENT_BYTES, SseDecoder, SseEvent, encode_comment, encode_event
 from towline_protocol.times import format_time, parse_time
 from towline_protocol.transcript import CUT_RESULT, INTERRUPTED, Transcript
@@ -296,4 +297,6 @@ __all__ = [
     "reduce",
     "restore_private",
     "strip_private",
+    "typescript_shapes",
+    "typescript_types",
 ]

@@ -9,6 +9,7 @@ from towline_protocol.content import (
     Text,
     ToolCall,
     ToolResult,
+    block_text,
     restore_private,
 )
 from towline_protocol.events import (
@@ -55,10 +56,12 @@ class Transcript:
     """
 
     def __init__(self, earlier: tuple[Message, ...] = ()) -> None:
-        self._entries = [_Entry("", None, message) for message in earlier]
+        self._entries: list[_Entry] = []
         self._prompts: dict[PromptId, tuple[Block, ...]] = {}
         self._results: dict[CallId, ToolResult] = {}
         self._turn: TurnId | None = None
+        for message in earlier:
+            self._take_earlier(message)
 
     def add(
         self,
@@ -97,7 +100,7 @@ class Transcript:
         for entry in self._entries:
             paired.append(entry.message)
             calls = [block for block in entry.message.content if isinstance(block, ToolCall)]
-            if calls and entry.id:
+            if calls:
                 results = tuple(self._result(call.id) for call in calls)
                 paired.append(Message("tool", results))
         return tuple(paired)
@@ -111,6 +114,25 @@ class Transcript:
             for block in self._entries[-1].message.content
             if isinstance(block, ToolCall) and block.id not in self._results
         )
+
+    def answered(self) -> bool:
+        """Whether it ends with words of the model and no calls."""
+        if not self._entries:
+            return False
+        last = self._entries[-1].message
+        if last.role != "assistant" or any(isinstance(b, ToolCall) for b in last.content):
+            return False
+        return bool(block_text(last.content).strip())
+
+    def _take_earlier(self, message: Message) -> None:
+        """Take results apart from their messages, so that pairing is made anew (R25)."""
+        results = [block for block in message.content if isinstance(block, ToolResult)]
+        for result in results:
+            self._results.setdefault(result.call, result)
+        rest = tuple(block for block in message.content if not isinstance(block, ToolResult))
+        if rest:
+            role = "user" if message.role == "tool" else message.role
+            self._entries.append(_Entry("", None, Message(role, rest)))
 
     def _deliver(self, event: PromptDelivered) -> None:
         content = self._prompts.pop(event.prompt, None)

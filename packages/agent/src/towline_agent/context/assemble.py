@@ -1,0 +1,75 @@
+"""Making a request out of the conversation (A4.3)."""
+
+from typing import Final
+
+from towline_agent.plan import Plan
+from towline_agent.providers.base import Request, ToolSpec
+from towline_protocol import Message, Text
+
+__all__ = ["assemble", "estimate_tokens"]
+
+_CHARS_PER_TOKEN: Final = 4
+"""The usual estimate (A3.28)."""
+_MAX_TOKENS: Final = 8192
+"""The default bound of an answer (A1.20)."""
+_LEAST_TOKENS: Final = 256
+"""An answer gets this much even in a full window: the provider then says itself what is wrong."""
+
+_HAND_OVER: Final = (
+    "The limit of steps for this turn is reached; no more tools can be called now. Say what was "
+    "done, what is left to do and what the person should know."
+)
+
+
+def assemble(plan: Plan, messages: tuple[Message, ...], *, hand_over: bool = False) -> Request:
+    """The next request: stable prefix, tools, history, in this order (A4.3, A4.5).
+
+    Args:
+        plan: What the turn works with.
+        messages: The conversation, well paired.
+        hand_over: Ask for words alone: the same tools, tool choice `none` (A4.4).
+    """
+    if hand_over:
+        messages = (*messages, Message("user", (Text(text=_HAND_OVER),)))
+    facts = plan.provider.model
+    specs = tuple(
+        ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
+        for tool in plan.tools.values()
+    )
+    choice = "none" if hand_over else "auto"
+    if hand_over and facts.none_without_tools:
+        specs = ()
+    return Request(
+        model=facts.id,
+        system=plan.system,
+        messages=messages,
+        tools=specs,
+        tool_choice=choice,
+        max_tokens=_max_tokens(facts.window, facts.output_cap, plan.system, messages),
+    )
+
+
+def estimate_tokens(messages: tuple[Message, ...]) -> int:
+    """A rough count, four characters a token."""
+    return sum(_chars(block) for message in messages for block in message.content) // (
+        _CHARS_PER_TOKEN
+    )
+
+
+def _chars(block: object) -> int:
+    for name in ("text", "arguments"):
+        value = getattr(block, name, None)
+        if isinstance(value, str):
+            return len(value)
+    content: tuple[object, ...] = getattr(block, "content", ())
+    return sum(_chars(part) for part in content)
+
+
+def _max_tokens(
+    window: int | None, cap: int | None, system: str, messages: tuple[Message, ...]
+) -> int | None:
+    """Unset while the window is unknown, else what is left of it (A1.20)."""
+    if window is None:
+        return None
+    left = window - estimate_tokens(messages) - len(system) // _CHARS_PER_TOKEN
+    return max(_LEAST_TOKENS, min(_MAX_TOKENS, left, cap or _MAX_TOKENS))

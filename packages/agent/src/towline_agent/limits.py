@@ -1,0 +1,77 @@
+"""The bounds of a turn, and cutting text to them."""
+
+from typing import Final
+
+import msgspec
+
+from towline_protocol import Limits, Usage
+
+__all__ = ["MAX_RESULT_CHARS", "Spent", "cut_middle", "first_sentence", "result_cap"]
+
+MAX_RESULT_CHARS: Final = 50_000
+"""Characters of one tool result (A4.19)."""
+_WINDOW_SHARE: Final = 0.15
+"""Of the model's window that one result may fill (A4.19)."""
+_CHARS_PER_TOKEN: Final = 4
+_SUMMARY_CHARS: Final = 200
+
+
+class Spent(msgspec.Struct, kw_only=True):
+    """What a turn has used so far."""
+
+    steps: int = 0
+    """Steps begun; a hand-over is none."""
+    usage: Usage = Usage()
+    """Tokens of all requests."""
+    cost: float | None = 0.0
+    """US dollars; `None` once a price was unknown (A4.49)."""
+
+    def add(self, usage: Usage, cost: float | None) -> None:
+        """Count one request."""
+        self.usage = self.usage + usage
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+    def over(self, limits: Limits) -> str | None:
+        """The stop reason of the first bound that is reached; `None` while none is (A4.8)."""
+        if self.steps >= limits.max_steps:
+            return "max_steps"
+        if limits.max_tokens is not None and self._tokens() >= limits.max_tokens:
+            return "budget"
+        if limits.max_cost is not None and (self.cost or 0.0) >= limits.max_cost:
+            return "budget"
+        return None
+
+    def _tokens(self) -> int:
+        usage = self.usage
+        return usage.input + usage.output + usage.cache_read + usage.cache_write
+
+
+def result_cap(window: int | None) -> int:
+    """Characters that one tool result may have with this window (A4.19, A4.20)."""
+    if window is None:
+        return MAX_RESULT_CHARS
+    return min(MAX_RESULT_CHARS, int(window * _WINDOW_SHARE * _CHARS_PER_TOKEN))
+
+
+def cut_middle(text: str, cap: int) -> str:
+    """The text itself, or its head and tail with a marker between (R49).
+
+    The end of an output often holds the error, so it is never cut alone.
+    """
+    if len(text) <= cap:
+        return text
+    marker = f"\n[… {len(text) - cap} characters left out …]\n"
+    keep = max(0, cap - len(marker))
+    head = keep // 2
+    return text[:head] + marker + text[len(text) - (keep - head) :]
+
+
+def first_sentence(text: str) -> str | None:
+    """The first sentence of an answer, 200 characters at most; `None` for no words (A4.29)."""
+    words = " ".join(text.split())
+    if not words:
+        return None
+    for place, char in enumerate(words):
+        if char in ".!?" and (place + 1 == len(words) or words[place + 1] == " "):
+            return words[: min(place + 1, _SUMMARY_CHARS)]
+    return words[:_SUMMARY_CHARS]

@@ -1,0 +1,86 @@
+"""The host for turns without a server: keeps the conversation in memory."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from towline_agent.host import Mint, Stop
+from towline_protocol import (
+    DENY,
+    Event,
+    Message,
+    PermissionRequested,
+    PermissionResolved,
+    Private,
+    PromptAdmitted,
+    PromptId,
+    Text,
+    Transcript,
+    TurnId,
+)
+
+__all__ = ["Answerer", "LocalHost"]
+
+Answerer = Callable[[PermissionRequested], Awaitable[str]]
+"""Decides a permission request: returns the id of one offered option."""
+
+_NOBODY: Final = "nobody"
+
+
+class LocalHost:
+    """One turn's host for library users: durable means remembered."""
+
+    def __init__(
+        self,
+        *,
+        mint: Mint,
+        earlier: tuple[Message, ...] = (),
+        on_event: Callable[[Event], None] | None = None,
+        answer: Answerer | None = None,
+    ) -> None:
+        self.transcript = Transcript(earlier)
+        """The conversation so far."""
+        self.turn = TurnId(mint("trn"))
+        """The turn it hosts."""
+        self.prompt = PromptId(mint("pmt"))
+        """The prompt that starts it."""
+        self._on_event = on_event
+        self._answer = answer
+        self._stop: asyncio.Future[Stop] | None = None
+
+    def admit(self, prompt: str) -> None:
+        """Take in the prompt that the turn will start with."""
+        content = (Text(text=prompt),)
+        self.emit(PromptAdmitted(prompt=self.prompt, content=content, when="auto"))
+
+    def emit(self, event: Event, private: tuple[Private, ...] = ()) -> None:
+        """Remember an event and tell it on."""
+        self.transcript.add(event, private, self.turn)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    async def settle(self) -> None:
+        """Nothing to wait for: memory is at once."""
+
+    async def ask(self, request: PermissionRequested) -> PermissionResolved:
+        """Ask the callback; without one, deny (A5.68)."""
+        self.emit(request)
+        option, by = DENY, _NOBODY
+        try:
+            if self._answer is not None:
+                option, by = await self._answer(request), "callback"
+            if option not in {offered.id for offered in request.options}:
+                option = DENY  # fail closed
+        finally:  # a cancel resolves it too: nothing stays open
+            resolved = PermissionResolved(permission=request.permission, option=option, by=by)
+            self.emit(resolved)
+        return resolved
+
+    def steers(self) -> tuple[PromptId, ...]:
+        """Nobody steers a turn that is called as a function."""
+        return ()
+
+    async def stopped(self) -> Stop:
+        """Only a cancellation of the caller stops it."""
+        self._stop = asyncio.get_running_loop().create_future()
+        return await self._stop

@@ -1,0 +1,65 @@
+"""What a turn works with: the same for all its steps."""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from towline_agent.host import Clock, Mint
+from towline_agent.permissions.rules import Rule
+from towline_agent.providers.base import Provider
+from towline_agent.tools.tool import Tool
+from towline_agent.workspaces.base import Workspace
+from towline_protocol import CallId, Limits, PermissionRequested, PermissionResolved
+
+__all__ = ["CallRecord", "Plan"]
+
+
+def _jitter() -> float:
+    return random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, guards nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """All that the loop needs beside the conversation."""
+
+    provider: Provider
+    """Who is asked."""
+    system: str
+    """The stable system prefix (A4.3, A4.5)."""
+    tools: Mapping[str, Tool]
+    """What the model may call, by name, in the order it is told."""
+    workspace: Workspace
+    """Where tools work."""
+    clock: Clock
+    """Time."""
+    mint: Mint
+    """Ids."""
+    mode: str = "ask"
+    """The permission mode."""
+    rules: list[Rule] = field(default_factory=list[Rule])
+    """The session's rules; grows when a person allows something for the session."""
+    limits: Limits = field(default_factory=Limits)
+    """The bounds of the turn."""
+    slot: asyncio.Semaphore | None = None
+    """Shared by all who ask the same model, when it serves few at once."""
+    jitter: Callable[[], float] = _jitter
+    """A factor round 1 for retry delays, so that many do not come back at once."""
+    hand_over: bool = True
+    """Whether the step limit earns one last request for a hand-over (A4.4, A4.55)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRecord:
+    """What the log says already of a call that a crash cut (C5.5)."""
+
+    call: CallId
+    """The call."""
+    proposed: bool = False
+    """`tool_proposed` is in the log."""
+    request: PermissionRequested | None = None
+    """The newest `permission_requested`."""
+    decision: PermissionResolved | None = None
+    """`permission_resolved`."""
+    started: bool = False
+    """`tool_started` is in the log: the effect may have happened."""
