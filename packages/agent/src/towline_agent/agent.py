@@ -3,7 +3,7 @@
 import asyncio
 import platform
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -158,7 +158,7 @@ class Agent:
     @asynccontextmanager
     async def stream(
         self, prompt: str, *, messages: Sequence[Message] = ()
-    ) -> AsyncIterator["EventStream"]:
+    ) -> AsyncGenerator["EventStream"]:
         """The events of a run as they come (A4.52); leaving the block early cancels the run.
 
         ```python
@@ -266,7 +266,7 @@ def _result(host: LocalHost, end: TurnEnd, counted: list[ToolProposed]) -> Agent
         raise end.error or TowlineError(end.event.fault.message)
     messages = host.transcript.messages()
     said = [message for message in messages if message.role == "assistant"]
-    completed = isinstance(end.event, TurnCompleted)
+    stop_reason = end.event.stop_reason if isinstance(end.event, TurnCompleted) else "cancelled"
     return AgentResult(
         final_message=block_text(said[-1].content) if said else "",
         messages=messages,
@@ -274,7 +274,7 @@ def _result(host: LocalHost, end: TurnEnd, counted: list[ToolProposed]) -> Agent
         tool_call_count=len(counted),
         usage=end.spent.usage,
         cost=end.spent.cost,
-        stop_reason=end.event.stop_reason if completed else "cancelled",
+        stop_reason=stop_reason,
     )
 
 

@@ -120,6 +120,7 @@ class _Life:
         cut_by_length: bool,
     ) -> None:
         self.workspace: Workspace = plan.workspace
+        self.result_limit = result_cap(plan.provider.model.window)
         self._plan = plan
         self._host = host
         self._call = call
@@ -287,7 +288,9 @@ class _Life:
         if decision.option == "allow_session":
             for option in offered_options(tool.name, self._subject(tool)):
                 if option.id == decision.option and option.rule is not None:
-                    self._plan.rules.append(parse_rule(option.rule))
+                    rule = parse_rule(option.rule)
+                    if rule not in self._plan.rules:  # the host may have taken it already
+                        self._plan.rules.append(rule)
         return None
 
     async def _start(self, process: Process | None) -> None:
@@ -318,10 +321,9 @@ class _Life:
             self._report(output)
 
     def _report(self, output: ToolOutput) -> None:
-        cap = result_cap(self._plan.provider.model.window)
         if output.changes:
             self._emit(FilesChanged(call=self._call.id, changes=output.changes))
-        content = tuple(_cut(block, cap) for block in output.content)
+        content = tuple(_cut(block, self.result_limit) for block in output.content)
         status = "failed" if output.is_error else "completed"
         self._finish(status, content, output)
 

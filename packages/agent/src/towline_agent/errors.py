@@ -51,7 +51,7 @@ class ProviderError(TowlineError):
     """A provider could not answer. The message is a sentence a person can act on (A3.21)."""
 
     code: ClassVar[str] = "provider_server"
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
     """Whether the same request may be sent again at once (A3.14)."""
 
     def __init__(
@@ -63,8 +63,11 @@ class ProviderError(TowlineError):
         status: int | None = None,
         retry_after_s: float | None = None,
         reason: str | None = None,
+        retryable: bool | None = None,
     ) -> None:
         super().__init__(message, retry_after_s=retry_after_s, reason=reason)
+        if retryable is not None:
+            self.retryable = retryable
         self.provider = provider
         """The provider's name."""
         self.model = model
@@ -77,7 +80,7 @@ class ProviderUnavailable(ProviderError):
     """The network, a 5xx, an overload or a silence; trying again may help."""
 
     code: ClassVar[str] = "provider_unavailable"
-    retryable: ClassVar[bool] = True
+    retryable: bool = True
 
 
 class RateLimited(ProviderError):
@@ -132,7 +135,7 @@ class ResponseMalformed(ProviderError):
     """The answer is not what the dialect says, or ends too early."""
 
     code: ClassVar[str] = "provider_malformed"
-    retryable: ClassVar[bool] = True
+    retryable: bool = True
 
 
 class ToolError(TowlineError):

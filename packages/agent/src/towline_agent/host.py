@@ -41,8 +41,10 @@ class Host(Protocol):
     turn. None of them closes anything.
     """
 
-    transcript: Transcript
-    """The conversation so far; `emit` adds to it."""
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation so far; `emit` adds to it."""
+        ...
 
     def emit(self, event: Event, private: tuple[Private, ...] = ()) -> None:
         """Take in an event, in order."""

@@ -1,12 +1,14 @@
 """The bounds of a turn, and cutting text to them."""
 
+import asyncio
+from types import TracebackType
 from typing import Final
 
 import msgspec
 
 from towline_protocol import Limits, Usage
 
-__all__ = ["MAX_RESULT_CHARS", "Spent", "cut_middle", "first_sentence", "result_cap"]
+__all__ = ["MAX_RESULT_CHARS", "Slot", "Spent", "cut_middle", "first_sentence", "result_cap"]
 
 MAX_RESULT_CHARS: Final = 50_000
 """Characters of one tool result (A4.19)."""
@@ -44,6 +46,44 @@ class Spent(msgspec.Struct, kw_only=True):
     def _tokens(self) -> int:
         usage = self.usage
         return usage.input + usage.output + usage.cache_read + usage.cache_write
+
+
+class Slot:
+    """The places of a model that serves few at once, shared by all who ask it (A2.91)."""
+
+    def __init__(self, places: int) -> None:
+        self._places = asyncio.Semaphore(places)
+        self._open = asyncio.Event()
+        self._open.set()
+        self._why = ""
+
+    @property
+    def waits_for(self) -> str | None:
+        """Why one would have to wait now: `slot`, or the word of `hold`; `None` for not at all."""
+        if not self._open.is_set():
+            return self._why
+        return "slot" if self._places.locked() else None
+
+    def hold(self, why: str) -> None:
+        """Let nobody in until `release`, for example while the model is loaded."""
+        self._why = why
+        self._open.clear()
+
+    def release(self) -> None:
+        """End a hold."""
+        self._open.set()
+
+    async def __aenter__(self) -> None:
+        await self._open.wait()
+        await self._places.acquire()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._places.release()
 
 
 def result_cap(window: int | None) -> int:

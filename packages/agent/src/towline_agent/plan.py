@@ -1,11 +1,11 @@
 """What a turn works with: the same for all its steps."""
 
-import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from towline_agent.host import Clock, Mint
+from towline_agent.limits import Slot
 from towline_agent.permissions.rules import Rule
 from towline_agent.providers.base import Provider
 from towline_agent.tools.tool import Tool
@@ -41,7 +41,7 @@ class Plan:
     """The session's rules; grows when a person allows something for the session."""
     limits: Limits = field(default_factory=Limits)
     """The bounds of the turn."""
-    slot: asyncio.Semaphore | None = None
+    slot: Slot | None = None
     """Shared by all who ask the same model, when it serves few at once."""
     jitter: Callable[[], float] = _jitter
     """A factor round 1 for retry delays, so that many do not come back at once."""

@@ -294,9 +294,10 @@ class _Turn:
         slot = self._plan.slot
         if slot is None:
             return
-        if slot.locked():
+        reason = slot.waits_for
+        if reason is not None:
             until = self._plan.clock.now_ms() + round(self._plan.provider.model.idle_s * 1000)
-            self._host.emit(Waiting(until=format_time(until), reason="slot"))
+            self._host.emit(Waiting(until=format_time(until), reason=reason))
         await stack.enter_async_context(slot)
 
     def _take(self, answer: StepAnswer, writer: MessageWriter) -> None:

@@ -12,7 +12,13 @@ from towline_protocol.artifacts import (
     TranscriptArtifact,
     UnknownArtifact,
 )
-from towline_protocol.codec import decode_blocks, decode_envelope, decode_frame, encode
+from towline_protocol.codec import (
+    decode_answer,
+    decode_blocks,
+    decode_envelope,
+    decode_frame,
+    encode,
+)
 from towline_protocol.commands import (
     AnswerPermission,
     Claim,
@@ -283,6 +289,7 @@ __all__ = [
     "ViewAnswer",
     "Waiting",
     "block_text",
+    "decode_answer",
     "decode_blocks",
     "decode_envelope",
     "decode_frame",

@@ -13,7 +13,7 @@ from towline_protocol.content import Block, Unknown
 from towline_protocol.events import Envelope, Event
 from towline_protocol.frames import CONTROL_FRAMES, Broken, Frame
 
-__all__ = ["decode_blocks", "decode_envelope", "decode_frame", "encode"]
+__all__ = ["decode_answer", "decode_blocks", "decode_envelope", "decode_frame", "encode"]
 
 _T = TypeVar("_T")
 _Json = dict[str, Any]
@@ -36,7 +36,6 @@ _ARTIFACT_TAGS: Final = _tags(Artifact, "kind")
 _encoder: Final = msgspec.json.Encoder()
 _envelope: Final = msgspec.json.Decoder(Envelope)
 _blocks: Final = msgspec.json.Decoder(tuple[Block, ...])
-_controls: Final = {name: msgspec.json.Decoder(kind) for name, kind in CONTROL_FRAMES.items()}
 
 
 def encode(value: object) -> bytes:
@@ -67,13 +66,25 @@ def decode_frame(event: str, data: bytes | str) -> Frame | Broken:
     """
     if event in ("", "message"):
         return decode_envelope(data)
-    control = _controls.get(event)
+    control = CONTROL_FRAMES.get(event)
     if control is None:
         return Broken(reason="unknown control frame")
     try:
-        return control.decode(data)
+        return decode_answer(data, control)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return Broken(reason=f"malformed {event} frame")
+
+
+def decode_answer(data: bytes | str, kind: type[_T]) -> _T:
+    """An answer's body or a control frame; blocks and artifacts of an unknown kind as `Unknown`.
+
+    Raises:
+        msgspec.DecodeError: The bytes are no JSON, or nothing of that kind even so.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        return msgspec.convert(_known_value(msgspec.json.decode(data)), kind)
 
 
 def decode_blocks(data: bytes) -> tuple[Block, ...]:
@@ -108,6 +119,19 @@ def _tolerant(data: bytes | str) -> Envelope | Broken:
         except msgspec.ValidationError:
             continue
     return Broken(reason="not an envelope")
+
+
+def _known_value(value: Any) -> Any:
+    """A view, or what else holds messages, with all that is not known replaced."""
+    if isinstance(value, list):
+        return [_known_value(part) for part in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    parts = cast("_Json", value).items()
+    return {
+        key: _known_part(key, part) if key in ("content", "artifacts") else _known_value(part)
+        for key, part in parts
+    }
 
 
 def _known_part(key: str, part: Any) -> Any:

@@ -6,10 +6,12 @@ sentences that document them, and the shapes, by which a reader checks what came
 
 import ast
 import inspect
+import itertools
 import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, Final, cast
 
 import msgspec
@@ -139,6 +141,7 @@ def _inner(info: types.Type) -> Iterator[types.Type]:
         yield info.value_type
 
 
+@cache
 def _members(union: Any) -> list[types.StructType]:
     infos = types.multi_type_info(union.__args__)
     return [info for info in infos if isinstance(info, types.StructType)]
@@ -257,23 +260,30 @@ def _field_docs(cls: _Struct) -> dict[str, str]:
     """The strings under the attributes of a struct and of what it is made from."""
     docs: dict[str, str] = {}
     for part in reversed(cls.__mro__):
-        if part.__module__.startswith(__package__ or "") and part.__module__ in sys.modules:
-            docs |= _own_docs(part)
+        if part.__module__.startswith("towline_protocol."):
+            docs |= _module_docs(part.__module__)[part.__name__]
     return docs
 
 
-def _own_docs(cls: type) -> dict[str, str]:
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(tree, ast.ClassDef)
-    docs: dict[str, str] = {}
-    for field, under in zip(tree.body, tree.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            match under:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    docs[field.target.id] = inspect.cleandoc(text)
-                case _:
-                    pass
-    return docs
+@cache
+def _module_docs(module: str) -> dict[str, dict[str, str]]:
+    """Class to field to the string under it, out of a module's source."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {
+        node.name: dict(_under_fields(node)) for node in tree.body if isinstance(node, ast.ClassDef)
+    }
+
+
+def _under_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, under in itertools.pairwise(node.body):
+        match field, under:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield name, inspect.cleandoc(text)
+            case _:
+                pass
 
 
 def _comment(text: str, indent: str) -> str:

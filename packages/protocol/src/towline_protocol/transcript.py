@@ -162,7 +162,8 @@ class Transcript:
         for call in event.cut:
             if call in self._results:
                 content: tuple[ResultBlock, ...] = (Text(text=CUT_RESULT),)
-                self._results[call] = ToolResult(call=call, content=content)
+                failed = self._results[call].is_error
+                self._results[call] = ToolResult(call=call, content=content, is_error=failed)
         if event.summary is None:
             return
         places = [place for place, entry in enumerate(self._entries) if entry.id == event.upto]

@@ -1,12 +1,14 @@
 """Making a request out of the conversation (A4.3)."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from towline_agent.plan import Plan
-from towline_agent.providers.base import Request, ToolSpec
+from towline_agent.providers.base import Model, Request, ToolSpec
+from towline_agent.tools.tool import Tool
 from towline_protocol import Message, Text
 
-__all__ = ["assemble", "estimate_tokens"]
+__all__ = ["assemble", "estimate_tokens", "tool_specs"]
 
 _CHARS_PER_TOKEN: Final = 4
 """The usual estimate (A3.28)."""
@@ -32,10 +34,7 @@ def assemble(plan: Plan, messages: tuple[Message, ...], *, hand_over: bool = Fal
     if hand_over:
         messages = (*messages, Message("user", (Text(text=_HAND_OVER),)))
     facts = plan.provider.model
-    specs = tuple(
-        ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
-        for tool in plan.tools.values()
-    )
+    specs = tool_specs(plan.tools, facts)
     choice = "none" if hand_over else "auto"
     if hand_over and facts.none_without_tools:
         specs = ()
@@ -47,6 +46,24 @@ def assemble(plan: Plan, messages: tuple[Message, ...], *, hand_over: bool = Fal
         tool_choice=choice,
         max_tokens=_max_tokens(facts.window, facts.output_cap, plan.system, messages),
     )
+
+
+def tool_specs(tools: Mapping[str, Tool], facts: Model) -> tuple[ToolSpec, ...]:
+    """The tools as this model is told of them, in their order."""
+    return tuple(
+        ToolSpec(
+            name=tool.name,
+            description=tool.description,
+            parameters=_required_only(tool.parameters) if facts.plain_tools else tool.parameters,
+        )
+        for tool in tools.values()
+    )
+
+
+def _required_only(schema: dict[str, Any]) -> dict[str, Any]:
+    required = schema.get("required", [])
+    shown = {k: v for k, v in schema.get("properties", {}).items() if k in required}
+    return {**schema, "properties": shown}
 
 
 def estimate_tokens(messages: tuple[Message, ...]) -> int:

@@ -7,13 +7,18 @@ import msgspec
 
 from towline_protocol import UsageError
 
-__all__ = ["Rule", "match", "parse_rule"]
+__all__ = ["ACTIONS", "Rule", "match", "parse_rule"]
 
-_SHAPE: Final = re.compile(r"(allow|ask|deny) ([A-Za-z0-9_-]{1,64}|\*)(?:\((.*)\))?", re.DOTALL)
+ACTIONS: Final = ("allow", "ask", "deny")
+"""What a rule can say."""
+
+_TOOL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}|\*")
+_SHAPE: Final = re.compile(r"(\S+) ([^\s(]+)(?:\((.*)\))?", re.DOTALL)
+"""The pattern goes to the last bracket, so it may hold brackets, spaces and line ends itself."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule."""
+    """One rule; a bad one can't be made, so none is passed over in silence (`UsageError`)."""
 
     action: str
     """`allow`, `ask` or `deny`."""
@@ -22,6 +27,17 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str | None = None
     """What the call's subject must equal; `None` for any. A rule that people store from a prompt
     names exactly what they saw (R39)."""
+
+    def __post_init__(self) -> None:
+        if self.action not in ACTIONS:
+            raise UsageError(
+                f"{self.action!r} is nothing a permission rule can say; use `allow`, `ask` or "
+                "`deny`."
+            )
+        if _TOOL.fullmatch(self.tool) is None:
+            raise UsageError(
+                f"{self.tool!r} in a permission rule is no tool's name; use the name or `*`."
+            )
 
     @property
     def text(self) -> str:

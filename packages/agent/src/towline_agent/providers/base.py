@@ -48,6 +48,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a tool can be asked for by name."""
     none_without_tools: bool = False
     """Whether `tools` must be left out for tool choice `none`."""
+    plain_tools: bool = False
+    """Whether only required parameters are shown: a small model fills in every one it sees."""
     fast: bool = False
     """Whether it is cheap and quick enough for titles (A2.94)."""
 

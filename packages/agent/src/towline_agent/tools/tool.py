@@ -32,6 +32,8 @@ class ToolContext(Protocol):
 
     workspace: Workspace
     """The fenced folder."""
+    result_limit: int
+    """Characters that the model is told of the result; a tool that pages keeps to it (A4.20)."""
 
     def output(self, text: str) -> None:
         """Show a piece of output while the call runs."""
@@ -58,7 +60,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     run: Callable[[ToolContext, dict[str, Any]], Awaitable[ToolOutput]]
     """Takes checked arguments; raises `ToolError` for what the model should hear."""
     check: Callable[[str], dict[str, Any]]
-    """The JSON text of the arguments as a value; raises `ToolInputInvalid`."""
+    """The arguments' JSON text as what `run` takes; raises `ToolInputInvalid`, nothing else."""
     effect: str = "write"
     """One of `EFFECTS`; drives concurrency, permission and recovery (A5.43)."""
     idempotent: bool = False
@@ -67,6 +69,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds it may take."""
     journals: bool = False
     """Whether it awaits `ToolContext.start` itself, once, before its effect."""
+    threaded: bool = False
+    """Whether it runs in a thread, which nothing can stop: cut short, it ends `unknown` (A4.26)."""
     title: Callable[[dict[str, Any]], str] | None = None
     """One line for a person; `None` for the tool's name."""
     subject: Callable[[dict[str, Any]], str] | None = None

@@ -1,0 +1,126 @@
+# `make up` runs towline and `make test` runs its tests. Both do all their own set-up, on a machine
+# with Python 3.11 or newer and make.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help uv run-env dev-env node-env web-env up test test-web check lint format web types vectors api model bench clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(BIN)/uv
+NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
+
+# What is installed is what the lock says, by the Python of .venv and no other.
+export UV_PYTHON := $(CURDIR)/$(BIN)/python
+export UV_PYTHON_DOWNLOADS := never
+SYNC := $(UV) sync --quiet --locked --inexact
+
+help:
+	@echo 'make up      run towline: the server, the page, and a model'
+	@echo 'make test    run every test, and hold what is made by scripts against its sources'
+	@echo 'make check   run the linters and the fast tests (under 90 s)'
+	@echo 'make lint    run the linters alone'
+	@echo 'make format  put the Python code into its form'
+	@echo 'make web     build the page from its TypeScript sources'
+	@echo 'make types   write the TypeScript types anew'
+	@echo 'make vectors write the golden vectors anew'
+	@echo 'make api     write the lists of public signatures anew'
+	@echo 'make model   fetch the local model (1.1 GB, once)'
+	@echo 'make bench   run the benchmarks'
+	@echo 'make clean   remove what the other targets made'
+
+# --- set-up -----------------------------------------------------------------------------------
+
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo 'towline needs Python 3.11 or newer as `$(PYTHON)`; name another one: make PYTHON=python3.12 ...'; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo 'This Python cannot make environments: apt-get install python3-venv, then try again.'; exit 1; }
+	@echo 'Making .venv and fetching uv ...'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
+
+uv: $(UV)
+
+run-env: $(UV)
+	@echo 'Installing what towline runs on ...'
+	@$(SYNC) --no-dev
+
+dev-env: $(UV)
+	@echo 'Installing what the tests and linters need ...'
+	@$(SYNC) --group dev
+
+node-env: dev-env
+	@echo 'Installing what the page is built with ...'
+	@$(SYNC) --group dev --group web
+
+web/node_modules/.package-lock.json: web/package-lock.json | node-env
+	@cd web && $(NODE) npm ci --silent --no-audit --no-fund
+	@touch $@
+
+web-env: node-env web/node_modules/.package-lock.json
+
+# --- to run -----------------------------------------------------------------------------------
+
+up: run-env
+	@echo 'Starting towline ...'
+	@$(BIN)/towline up
+
+model: run-env
+	@echo 'Fetching the local model if it is not there ...'
+	@$(BIN)/python -c 'import asyncio; from towline.local.model_file import ensure_model; print(asyncio.run(ensure_model()))'
+
+# --- to hold ----------------------------------------------------------------------------------
+
+test: dev-env
+	@echo 'Running the Python tests ...'
+	@$(BIN)/pytest -q
+	@$(MAKE) --no-print-directory test-web
+
+test-web:
+	@if $(MAKE) --no-print-directory web-env; then \
+	  echo 'Running the tests of the page ...'; cd web && $(NODE) npm run --silent test; \
+	else case ',$(TOWLINE_REQUIRE),' in \
+	  *,node,*) echo 'NO NODE could be installed, and TOWLINE_REQUIRE names it.'; exit 1;; \
+	  *) echo 'SKIPPED the tests of the page: NO NODE could be installed.';; \
+	esac; fi
+
+check: lint
+	@echo 'Running the fast tests ...'
+	@$(BIN)/pytest -q -m 'not slow and not model and not chromium'
+
+lint: dev-env
+	@echo 'Running the linters ...'
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --quiet --check || { echo 'Some files are not in their form: make format'; exit 1; }
+	@$(BIN)/lint-imports --no-logo >.venv/lint-imports.txt 2>&1 || { cat .venv/lint-imports.txt; exit 1; }
+	@$(BIN)/basedpyright
+
+format: dev-env
+	@$(BIN)/ruff check --quiet --fix
+	@$(BIN)/ruff format --quiet
+
+# --- to make ----------------------------------------------------------------------------------
+
+web: web-env types
+	@echo 'Checking and building the page ...'
+	@cd web && $(NODE) npm run --silent check && $(NODE) npm run --silent build
+
+types: dev-env
+	@echo 'Writing the TypeScript types ...'
+	@$(BIN)/python -c 'from towline_protocol import typescript_types as made; print(made(), end="")' > web/src/protocol/types.gen.ts
+	@$(BIN)/python -c 'from towline_protocol import typescript_shapes as made; print(made(), end="")' > web/src/protocol/shapes.gen.ts
+
+vectors: dev-env
+	@echo 'Writing the golden vectors ...'
+	@$(BIN)/python packages/protocol/vectors/make.py
+
+api: dev-env
+	@echo 'Writing the lists of public signatures ...'
+	@$(BIN)/python tests/api.py
+
+bench: dev-env
+	@for bench in loop deliver start; do echo "--- bench/$$bench.py"; $(BIN)/python bench/$$bench.py || exit 1; done
+
+clean:
+	rm -rf .venv web/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*

@@ -1,0 +1,43 @@
+"""What every test of every distribution shares.
+
+Tests that need more than Python carry a marker. Where the machine lacks it they are skipped with
+one loud line, and `TOWLINE_REQUIRE=chromium,node` turns each such skip into a failure.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parent
+
+# Machines are slow in different ways, so no example has a time of its own; a run on a build
+# machine tries the same examples every time, so that a red one can be had again.
+settings.register_profile("towline", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("towline")
+
+
+def _has_chromium() -> bool:
+    return any(shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+
+
+def _has_node() -> bool:
+    return bool(shutil.which("node")) or (ROOT / ".venv" / "bin" / "node").exists()
+
+
+NEEDS = {
+    "chromium": (_has_chromium, "NO CHROMIUM on the path: `apt-get install chromium` to run this."),
+    "node": (_has_node, "NO NODE on the path: `uv sync --group web` to run this."),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, or fail, what this machine cannot run."""
+    required = os.environ.get("TOWLINE_REQUIRE", "").split(",")
+    for name, (found, reason) in NEEDS.items():
+        if item.get_closest_marker(name) is not None and not found():
+            if name in required:
+                pytest.fail(f"{reason} TOWLINE_REQUIRE names {name!r}.", pytrace=False)
+            pytest.skip(reason)

@@ -1,0 +1,266 @@
+"""The tables of failures: which signal means which kind, and what each kind tells people.
+
+The first row that matches decides (A3.T1 to A3.T10); a failure of the network goes by its cause
+(A3.T11).
+"""
+
+from typing import Final
+
+import msgspec
+
+from towline_agent.errors import (
+    AuthenticationFailed,
+    CertificateUntrusted,
+    ContextOverflow,
+    EndpointNotFound,
+    ModelNotFound,
+    ProviderError,
+    ProviderUnavailable,
+    QuotaExhausted,
+    RateLimited,
+    RequestRejected,
+    ResponseMalformed,
+)
+from towline_agent.providers.transport import CA_SETTING
+
+__all__ = ["KINDS", "NETWORK", "SIGNALS", "Kind", "Signal", "error_kind"]
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One kind of failure."""
+
+    error: type[ProviderError]
+    """The class of its exception."""
+    sentence: str
+    """For people; names `{provider}`, `{model}`, `{url}`, `{status}`, `{key}`, `{idle}`."""
+
+
+class Signal(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table: it matches by status or by any of its words."""
+
+    id: str
+    """The row's number."""
+    kind: str
+    """A key of `KINDS`."""
+    statuses: tuple[range, ...] = ()
+    """HTTP statuses."""
+    words: tuple[str, ...] = ()
+    """Lower-case parts of what the body says."""
+    unless: tuple[str, ...] = ()
+    """Words with which it does not match."""
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "endpoint_not_found": Kind(
+        EndpointNotFound,
+        "Nothing at {url} speaks this API; check the base URL of {provider!r}.",
+    ),
+    "quota": Kind(
+        QuotaExhausted,
+        "The account at {provider!r} has no credit left for {model!r}; add credit there or take "
+        "another model.",
+    ),
+    "model_not_on_plan": Kind(
+        QuotaExhausted,
+        "The plan at {provider!r} does not include {model!r}; take another model or another plan.",
+    ),
+    "daily_limit": Kind(
+        QuotaExhausted,
+        "The requests of the day for {model!r} at {provider!r} are used up; take another model or "
+        "wait until tomorrow.",
+    ),
+    "auth": Kind(
+        AuthenticationFailed, "{provider!r} does not accept the key for {model!r}; {key}."
+    ),
+    "context_overflow": Kind(
+        ContextOverflow,
+        "The conversation does not fit the window of {model!r}; shorten it, start a new one, or "
+        "take a model with a larger window.",
+    ),
+    "rate_limit": Kind(
+        RateLimited, "{provider!r} takes no more requests for {model!r} just now; wait a moment."
+    ),
+    "overloaded": Kind(
+        ProviderUnavailable,
+        "{provider!r} is overloaded; try again in a moment or take another model than {model!r}.",
+    ),
+    "model_not_found": Kind(
+        ModelNotFound, "{provider!r} has no model {model!r} for this key; take another one."
+    ),
+    "server": Kind(
+        ProviderUnavailable,
+        "{provider!r} failed at its own end ({status}); try again in a moment.",
+    ),
+    "request_rejected": Kind(
+        RequestRejected,
+        "{provider!r} refuses this request for {model!r} ({status}); the reason it gives says what "
+        "to change.",
+    ),
+    "incomplete": Kind(
+        ResponseMalformed,
+        "The answer of {provider!r} ended in the middle; what had come is kept. Send it again.",
+    ),
+    "malformed": Kind(
+        ResponseMalformed,
+        "{provider!r} answered what is no answer of this API; try again, or check the base URL "
+        "{url}.",
+    ),
+    "missing_key": Kind(AuthenticationFailed, "There is no key for {provider!r}; {key}."),
+    "broken_key": Kind(
+        AuthenticationFailed,
+        "The key for {provider!r} holds white space or letters that no key has; copy it anew: "
+        "{key}.",
+    ),
+    "plain_http": Kind(
+        EndpointNotFound,
+        "{url} is not encrypted and not on this machine, so nothing was sent; take an https "
+        "address, or allow plain http for it.",
+    ),
+}
+"""What each kind is as an exception and as a sentence (A3.21)."""
+
+_SERVER_ERRORS: Final = range(500, 600)
+
+
+def _only(*statuses: int) -> tuple[range, ...]:
+    return tuple(range(status, status + 1) for status in statuses)
+
+
+SIGNALS: Final = (
+    Signal(
+        id="A3.T1",
+        kind="endpoint_not_found",
+        statuses=(range(300, 400), *_only(404, 405)),
+        unless=("model", "deployment"),
+    ),
+    Signal(
+        id="A3.T2",
+        kind="quota",
+        statuses=_only(402),
+        words=(
+            "insufficient_quota",
+            "out of credit",
+            "credit balance",
+            "insufficient credit",
+            "insufficient balance",
+        ),
+    ),
+    Signal(
+        id="A3.T3",
+        kind="auth",
+        statuses=_only(401, 403),
+        words=("authentication", "permission", "api key not valid", "invalid_api_key"),
+    ),
+    Signal(
+        id="A3.T4",
+        kind="context_overflow",
+        words=(
+            "context_length",
+            "context length",
+            "context window",
+            "context size",
+            "exceed_context",
+            "maximum context",
+            "prompt is too long",
+            "prompt too long",
+            "maximum prompt length",
+            "exceed context limit",
+            "max_new_tokens must be",
+            "input tokens exceed",
+            "exceeds the maximum number of tokens",
+            "too_many_tokens",
+        ),
+    ),
+    Signal(
+        id="A3.T5",
+        kind="rate_limit",
+        statuses=_only(429),
+        words=("rate_limit", "rate limit", "ratelimit", "resource_exhausted", "too many requests"),
+    ),
+    Signal(id="A3.T6", kind="quota", words=("billing", "exceeded your current quota")),
+    Signal(id="A3.T7", kind="overloaded", statuses=_only(529), words=("overloaded",)),
+    Signal(
+        id="A3.T8", kind="model_not_found", statuses=_only(404), words=("not_found", "notfound")
+    ),
+    Signal(
+        id="A3.T9",
+        kind="server",
+        statuses=(_SERVER_ERRORS, *_only(408)),
+        words=("server_error", "internal error", "unavailable"),
+    ),
+    Signal(
+        id="A3.T10",
+        kind="request_rejected",
+        statuses=_only(400, 413, 422),
+        words=("invalid_request", "content_filter"),
+    ),
+)
+"""The table, in its order."""
+
+NETWORK: Final[dict[str, Kind]] = {
+    "dns": Kind(
+        ProviderUnavailable,
+        "The host of {url} is not known; check the network and the base URL of {provider!r}.",
+    ),
+    "certificate": Kind(
+        CertificateUntrusted,
+        f"The certificate of {{url}} is not trusted here; if a proxy or a company signs it, name "
+        f"its CA file (PEM) in {CA_SETTING}.",
+    ),
+    "tls": Kind(
+        ProviderUnavailable,
+        "No encrypted connection to {url} could be made; check the base URL and any proxy.",
+    ),
+    "refused": Kind(
+        ProviderUnavailable, "Nothing listens at {url}; start {provider!r} or check the base URL."
+    ),
+    "unreachable": Kind(ProviderUnavailable, "{url} cannot be reached; check the network."),
+    "proxy": Kind(
+        ProviderUnavailable,
+        "The proxy did not let the request for {url} through; check HTTPS_PROXY and NO_PROXY.",
+    ),
+    "connect_timeout": Kind(
+        ProviderUnavailable, "{url} did not answer in time; check the network and try again."
+    ),
+    "idle": Kind(
+        ProviderUnavailable,
+        "{provider!r} sent nothing for {idle} seconds, so the request was given up; try again.",
+    ),
+    "lost": Kind(
+        ProviderUnavailable, "The connection to {provider!r} broke; check the network, try again."
+    ),
+    "cut": KINDS["incomplete"],
+    "too_large": Kind(
+        ResponseMalformed,
+        "{provider!r} sends more than an answer can be; check that {url} is its API.",
+    ),
+    "malformed": KINDS["malformed"],
+    "address": Kind(EndpointNotFound, "{url!r} is no address; correct the base URL."),
+    "ca_file": Kind(
+        CertificateUntrusted, f"The CA file in {CA_SETTING} cannot be read; correct its path."
+    ),
+}
+"""The row A3.T11: by the cause that a transport names."""
+
+
+def error_kind(status: int | None, words: str) -> str:
+    """The kind of the first row that matches; a failure that says nothing is the server's.
+
+    Args:
+        status: The HTTP status, or the one that the body states.
+        words: Type, code and message of the body.
+    """
+    text = words.lower()
+    for signal in SIGNALS:
+        if _matches(signal, status, text):
+            return signal.kind
+    client_side = status is not None and status not in _SERVER_ERRORS
+    return "request_rejected" if client_side else "server"
+
+
+def _matches(signal: Signal, status: int | None, text: str) -> bool:
+    if any(word in text for word in signal.unless):
+        return False
+    if status is not None and any(status in statuses for statuses in signal.statuses):
+        return True
+    return any(word in text for word in signal.words)

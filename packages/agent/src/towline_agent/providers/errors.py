@@ -1,0 +1,200 @@
+"""From what a vendor answers to the error that says what to do (A3.17 to A3.21).
+
+All dialects use it. What means what stands in the tables of `error_signals`.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from towline_agent.errors import ProviderError
+from towline_agent.providers.error_body import ErrorBody, read_error_body, read_error_value
+from towline_agent.providers.error_signals import KINDS, NETWORK, Kind, error_kind
+from towline_agent.providers.retry_delay import duration_s, header_delay_s, worded_delay_s
+from towline_agent.providers.transport import TransportFailed
+
+__all__ = [
+    "Peer",
+    "answer_error",
+    "body_error",
+    "broken_key_error",
+    "document_error",
+    "incomplete_error",
+    "malformed_error",
+    "missing_key_error",
+    "network_error",
+    "plain_http_error",
+    "value_error",
+]
+
+_WORDS_MAX: Final = 400
+"""Characters of a vendor's own words that are shown (A3.21)."""
+_NOT_IMPLEMENTED: Final = 501
+_NO_LIMIT: Final = re.compile(r'"(?:quotavalue|quota_limit_value)":"?0"?[,}]')
+_NO_LIMIT_WORDED: Final = re.compile(r"\blimit: 0\b(?!\.\d)")
+
+
+class Peer(msgspec.Struct, frozen=True, kw_only=True):
+    """Who was asked, for the sentences. Its `repr` does not show the secret."""
+
+    provider: str
+    """The provider's name."""
+    model: str
+    """The model."""
+    url: str
+    """The address that was called."""
+    key_setting: str | None = None
+    """The environment variable that holds the key."""
+    secret: str | None = None
+    """The credential: taken out of a vendor's words, should they repeat it."""
+
+    def __repr__(self) -> str:
+        return f"Peer({self.provider!r}, {self.model!r}, {self.url!r})"
+
+
+def answer_error(
+    peer: Peer, *, status: int, headers: Mapping[str, str], body: bytes, now_ms: int
+) -> ProviderError:
+    """The error that an HTTP answer means.
+
+    Args:
+        peer: Who answered.
+        status: The HTTP status.
+        headers: Names in lower case.
+        body: The body as it came.
+        now_ms: Milliseconds since 1970, for a delay that is stated as a date.
+    """
+    said = read_error_body(body)
+    return _error(peer, said, status, header_delay_s(headers, now_ms))
+
+
+def value_error(peer: Peer, value: Any) -> ProviderError:
+    """The error that an `error` object in a stream or in a 200 answer means (A2.17, A2.20)."""
+    said = read_error_value(value)
+    return _error(peer, said, said.status, None)
+
+
+def body_error(peer: Peer, body: bytes) -> ProviderError:
+    """The error that the data of an error event means (A2.17)."""
+    said = read_error_body(body)
+    return _error(peer, said, said.status, None)
+
+
+def document_error(peer: Peer, body: bytes) -> ProviderError:
+    """The error that a 200 answer without an answer in it means (A2.20, A3.19)."""
+    said = read_error_body(body)
+    if said.page or not (said.message or said.signs):
+        # a page or an empty object comes the same the next time
+        return malformed_error(peer, said.message, retryable=False)
+    return _error(peer, said, said.status, None)
+
+
+def network_error(peer: Peer, failure: TransportFailed, idle_s: float) -> ProviderError:
+    """The error that a missing answer means (A3.T11)."""
+    kind = NETWORK.get(failure.cause, NETWORK["lost"])
+    return _make(peer, kind, failure.cause, failure.detail, idle=f"{idle_s:g}")
+
+
+def incomplete_error(peer: Peer) -> ProviderError:
+    """The stream ended without a finish reason and without `[DONE]` (A3.9)."""
+    return _make(peer, KINDS["incomplete"], "incomplete", "")
+
+
+def malformed_error(
+    peer: Peer, detail: str = "", *, retryable: bool | None = None
+) -> ProviderError:
+    """The answer is not what the dialect says."""
+    return _make(peer, KINDS["malformed"], "malformed", detail, retryable=retryable)
+
+
+def missing_key_error(peer: Peer) -> ProviderError:
+    """The provider wants a key and there is none; nothing was sent."""
+    return _make(peer, KINDS["missing_key"], "missing_key", "")
+
+
+def broken_key_error(peer: Peer) -> ProviderError:
+    """The key holds what no header can; nothing was sent."""
+    return _make(peer, KINDS["broken_key"], "broken_key", "")
+
+
+def plain_http_error(peer: Peer) -> ProviderError:
+    """The address would send the conversation unencrypted; nothing was sent (A2.80)."""
+    return _make(peer, KINDS["plain_http"], "plain_http", "")
+
+
+def _error(
+    peer: Peer, said: ErrorBody, status: int | None, header_s: float | None
+) -> ProviderError:
+    name = error_kind(status, f"{said.signs} {said.message}")
+    if name in ("rate_limit", "quota"):
+        name = _refined(said) or name
+    delay_s = header_s if header_s is not None else _body_delay_s(said)
+    return _make(
+        peer,
+        KINDS[name],
+        name,
+        said.message,
+        status=status,
+        retry_after_s=delay_s,
+        retryable=False if status == _NOT_IMPLEMENTED else None,
+    )
+
+
+def _refined(said: ErrorBody) -> str | None:
+    """What Google's details add to a refusal (A3.17)."""
+    text = json.dumps(said.details, separators=(",", ":")).lower()
+    if _NO_LIMIT.search(text) or _NO_LIMIT_WORDED.search(said.message):
+        return "model_not_on_plan"
+    return "daily_limit" if "perday" in text else None
+
+
+def _body_delay_s(said: ErrorBody) -> float | None:
+    """The delay that the body states: Google's `retryDelay`, or a sentence (A3.20)."""
+    for detail in said.details:
+        delay: Any = detail.get("retryDelay")
+        if isinstance(delay, str):
+            return duration_s(delay)
+    return worded_delay_s(said.message)
+
+
+def _make(
+    peer: Peer,
+    kind: Kind,
+    reason: str,
+    words: str,
+    *,
+    status: int | None = None,
+    retry_after_s: float | None = None,
+    retryable: bool | None = None,
+    idle: str = "",
+) -> ProviderError:
+    setting = peer.key_setting
+    sentence = kind.sentence.format(
+        provider=peer.provider,
+        model=peer.model,
+        url=peer.url,
+        status="in the middle of its answer" if status is None else f"status {status}",
+        key=f"set {setting} to a valid key" if setting else "pass a valid `api_key`",
+        idle=idle,
+    )
+    return kind.error(
+        sentence + _quoted(words, peer.secret),
+        provider=peer.provider,
+        model=peer.model,
+        status=status,
+        retry_after_s=retry_after_s,
+        reason=reason,
+        retryable=retryable,
+    )
+
+
+def _quoted(words: str, secret: str | None) -> str:
+    if secret:
+        words = words.replace(secret, "[key]")
+    if not words:
+        return ""
+    cut = words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX - 1] + "…"
+    return f" It says: {cut}"

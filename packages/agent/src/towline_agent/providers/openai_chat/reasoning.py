@@ -1,0 +1,111 @@
+"""Thinking that comes in unusual dress: between tags, or as a list of details (A2.15, A2.16)."""
+
+from typing import Any, Final, cast
+
+__all__ = ["DetailLog", "TagSplitter", "detail_text"]
+
+_Json = dict[str, Any]
+
+_OPEN: Final = "<think>"
+_CLOSE: Final = "</think>"
+_TEXT_KEYS: Final = ("text", "summary")
+
+
+class TagSplitter:
+    """Parts words from the thinking before them, when that stands between `<think>` tags.
+
+    Only tags at the very start count: later ones are words about tags.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""  # what may be the beginning of a tag
+        self._state = "start"
+
+    def feed(self, text: str) -> list[tuple[bool, str]]:
+        """The pieces that are sure now: whether it is thinking, and the text."""
+        if self._state == "words":
+            return [(False, text)]
+        text = self._held + text
+        self._held = ""
+        return self._start(text) if self._state == "start" else self._think(text)
+
+    def end(self) -> list[tuple[bool, str]]:
+        """What was held back at the end of the answer."""
+        held, self._held = self._held, ""
+        return [(self._state == "think", held)] if held else []
+
+    def _start(self, text: str) -> list[tuple[bool, str]]:
+        begun = text.lstrip()
+        if begun.startswith(_OPEN):
+            self._state = "think"
+            return self._think(begun[len(_OPEN) :])
+        if _OPEN.startswith(begun):
+            self._held = text
+            return []
+        self._state = "words"
+        return [(False, text)]
+
+    def _think(self, text: str) -> list[tuple[bool, str]]:
+        thought, tag, words = text.partition(_CLOSE)
+        if tag:
+            self._state = "words"
+            pieces = [(True, thought), (False, words.lstrip("\n"))]
+        else:
+            keep = _overlap(text, _CLOSE)
+            self._held = text[len(text) - keep :]
+            pieces = [(True, text[: len(text) - keep])]
+        return [piece for piece in pieces if piece[1]]
+
+
+def _overlap(text: str, tag: str) -> int:
+    """How much of the end of a text may be the beginning of a tag."""
+    return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
+
+
+def detail_text(details: Any) -> str:
+    """The readable thinking in a list of `reasoning_details`."""
+    return "".join(
+        str(item[key]) for item in _items(details) for key in _TEXT_KEYS if _has(item, key)
+    )
+
+
+class DetailLog:
+    """Puts the pieces of `reasoning_details` together, to send them back unchanged."""
+
+    def __init__(self) -> None:
+        self._whole: list[_Json] = []
+
+    def add(self, details: Any) -> None:
+        """Take in the details of one chunk."""
+        for item in _items(details):
+            last = self._whole[-1] if self._whole else None
+            if last is None or not _continues(last, item):
+                self._whole.append(dict(item))
+                continue
+            for key, value in item.items():
+                if key in _TEXT_KEYS and _has(last, key) and _has(item, key):
+                    last[key] += value
+                elif value is not None:
+                    last[key] = value
+
+    def whole(self) -> list[_Json]:
+        """All details so far."""
+        return self._whole
+
+
+def _items(details: Any) -> list[_Json]:
+    if not isinstance(details, list):
+        return []
+    return [cast("_Json", item) for item in cast("list[Any]", details) if isinstance(item, dict)]
+
+
+def _has(item: _Json, key: str) -> bool:
+    return isinstance(item.get(key), str)
+
+
+def _continues(last: _Json, item: _Json) -> bool:
+    """Whether a detail is more of the one before it: encrypted ones are always whole."""
+    same = all(last.get(key) == item.get(key) for key in ("type", "index"))
+    return (
+        same and any(_has(item, key) for key in (*_TEXT_KEYS, "signature")) and "data" not in item
+    )

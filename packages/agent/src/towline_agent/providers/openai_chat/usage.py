@@ -1,0 +1,58 @@
+"""Token counts, under the names that vendors give them (A1.13, A2.7)."""
+
+from typing import Any, cast
+
+from towline_protocol import Usage
+
+__all__ = ["read_usage"]
+
+_Json = dict[str, Any]
+
+
+def read_usage(raw: Any) -> Usage | None:
+    """The counts of a `usage` object; `None` when there are none.
+
+    `prompt_tokens` includes what came from a cache, ours does not. Some vendors count thinking
+    beside `completion_tokens`; their total shows it.
+    """
+    if not isinstance(raw, dict) or not raw:
+        return None
+    found = cast("_Json", raw)
+    prompt_parts = _part(found, "prompt_tokens_details")
+    output_parts = _part(found, "completion_tokens_details")
+    prompt = _count(found, "prompt_tokens", "input_tokens")
+    output = _count(found, "completion_tokens", "output_tokens")
+    reasoning = _count(output_parts, "reasoning_tokens")
+    read = _count(prompt_parts, "cached_tokens") or _count(
+        found,
+        "prompt_cache_hit_tokens",
+        "cached_tokens",
+        "num_cached_tokens",
+        "cache_read_input_tokens",
+    )
+    write = _count(prompt_parts, "cache_write_tokens", "cache_creation_tokens")
+    if reasoning and (
+        reasoning > output or _count(found, "total_tokens") == prompt + output + reasoning
+    ):
+        output += reasoning
+    return Usage(
+        input=max(0, prompt - read - write),
+        output=output,
+        cache_read=read,
+        cache_write=write,
+        reasoning=reasoning,
+    )
+
+
+def _part(found: _Json, key: str) -> _Json:
+    part = found.get(key)
+    return cast("_Json", part) if isinstance(part, dict) else {}
+
+
+def _count(found: _Json, *keys: str) -> int:
+    """The first count that is there."""
+    for key in keys:
+        value = found.get(key)
+        if isinstance(value, int) and value > 0:
+            return value
+    return 0

@@ -1,0 +1,190 @@
+"""Reading files and folders (A5.T1, A5.T2)."""
+
+import codecs
+import posixpath
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from towline_agent.errors import ToolInputInvalid
+from towline_agent.tools.function import tool
+from towline_agent.tools.tool import ToolContext
+from towline_agent.workspaces.base import DirEntry
+from towline_agent.workspaces.threads import FILES
+
+__all__ = [
+    "ENTRIES_SHOWN",
+    "LINE_CHARS",
+    "PAGE_BYTES",
+    "PAGE_LINES",
+    "decode_text",
+    "list_dir",
+    "read_file",
+    "show_page",
+]
+
+PAGE_LINES: Final = 2000
+"""Lines of one page (A5.T1)."""
+PAGE_BYTES: Final = 50_000
+"""Bytes of one page (A5.T1)."""
+LINE_CHARS: Final = 2000
+"""Characters shown of one line; longer ones are data or minified, and would fill the page alone."""
+ENTRIES_SHOWN: Final = 1000
+"""Names shown of one folder."""
+
+_FOOTER_CHARS: Final = 200
+"""Room below a page for how to go on."""
+_PROBE_BYTES: Final = 8192
+"""Looked at for what no text holds."""
+_LINE_ENDS: Final = re.compile(r"\r\n|\n|\r")
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""What a file may begin with, the longer marks before those they begin with."""
+
+_AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+
+
+def decode_text(raw: bytes) -> tuple[str, str] | None:
+    """A file's text and its encoding; `None` for a file that is no text (A5.7)."""
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return raw.decode(encoding, "replace"), encoding
+    if b"\0" in raw[:_PROBE_BYTES]:
+        return None
+    try:
+        return raw.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", "replace"), "cp1252"
+
+
+def show_page(path: str, raw: bytes, start: int, lines: int, limit: int) -> str:
+    """A page of a file, each line with its number, and how to go on.
+
+    Args:
+        path: The file, as it was asked for.
+        raw: Its bytes.
+        start: The first line, from 1.
+        lines: How many lines at most.
+        limit: Characters that the result may have.
+
+    Raises:
+        ToolInputInvalid: The file has no such line.
+    """
+    decoded = decode_text(raw)
+    if decoded is None:
+        return f"{path!r} is a binary file of {len(raw)} bytes; it is not shown."
+    text, encoding = decoded
+    found = _LINE_ENDS.split(text)
+    if not found[-1]:
+        found.pop()
+    if not found:
+        return f"{path!r} is empty."
+    if start > len(found):
+        raise ToolInputInvalid(
+            f"{path!r} has {len(found)} lines, so none at start={start}; use a smaller start."
+        )
+    wanted = found[start - 1 : start - 1 + min(lines, PAGE_LINES)]
+    shown = _fit(wanted, start, limit - _FOOTER_CHARS)
+    last = start + len(shown) - 1
+    notes = _notes(start, last, len(found), encoding)
+    return "\n".join((*shown, *notes))
+
+
+def _fit(lines: list[str], start: int, limit: int) -> list[str]:
+    """As many numbered lines as the page has room for, one at least."""
+    shown: list[str] = []
+    room_bytes, room_chars = PAGE_BYTES, limit
+    for number, line in enumerate(lines, start):
+        longest = LINE_CHARS if shown else max(0, min(LINE_CHARS, room_chars - 64))
+        if len(line) > longest:
+            line = f"{line[:longest]}… [{len(line) - longest} more characters in this line]"
+        numbered = f"{number}\t{line}"
+        room_bytes -= len(numbered.encode()) + 1
+        room_chars -= len(numbered) + 1
+        if shown and (room_bytes < 0 or room_chars < 0):
+            break
+        shown.append(numbered)
+    return shown
+
+
+def _notes(start: int, last: int, total: int, encoding: str) -> list[str]:
+    notes: list[str] = []
+    if last < total:
+        notes.append(f"[lines {start}-{last} of {total}; go on with start={last + 1}]")
+    elif start > 1:
+        notes.append(f"[lines {start}-{last} of {total}; this is the end]")
+    if encoding not in ("utf-8", "utf-8-sig"):
+        notes.append(f"[encoding: {encoding}]")
+    return notes
+
+
+def _path_of(arguments: dict[str, Any]) -> str:
+    """The path as permission rules see it: one way of writing, whatever the model wrote."""
+    return posixpath.normpath(arguments["path"])
+
+
+@tool(
+    effect="read",
+    idempotent=True,
+    title=lambda arguments: f"Read {arguments['path']}",
+    subject=_path_of,
+)
+async def read_file(
+    context: ToolContext, path: str, start: _AtLeastOne = 1, lines: _AtLeastOne = PAGE_LINES
+) -> str:
+    """Read a text file. Each line is shown with its number.
+
+    Args:
+        context: The call.
+        path: Path of the file.
+        start: First line to show.
+        lines: Number of lines to show.
+    """
+    raw = await context.workspace.read_bytes(path)
+    limit = context.result_limit
+    return await FILES.run(lambda: show_page(path, raw, start, lines, limit))
+
+
+@tool(
+    effect="read",
+    idempotent=True,
+    title=lambda arguments: f"List {arguments['path']}",
+    subject=_path_of,
+)
+async def list_dir(context: ToolContext, path: str = ".") -> str:
+    """List a folder's files and subfolders.
+
+    Args:
+        context: The call.
+        path: Path of the folder.
+    """
+    return _show_entries(path, await context.workspace.list_dir(path), context.result_limit)
+
+
+def _show_entries(path: str, entries: tuple[DirEntry, ...], limit: int) -> str:
+    if not entries:
+        return f"{path!r} is empty."
+    shown: list[str] = []
+    room = limit - _FOOTER_CHARS
+    for entry in entries[:ENTRIES_SHOWN]:
+        line = _show_entry(entry)
+        room -= len(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    left = len(entries) - len(shown)
+    if left:
+        shown.append(f"[{left} more; list a subfolder, or find names with a program]")
+    return "\n".join(shown)
+
+
+def _show_entry(entry: DirEntry) -> str:
+    name = entry.name.replace("\n", "\\n").replace("\r", "\\r")
+    forms = {"dir": f"{name}/", "link": f"{name} (link)"}
+    return forms.get(entry.kind, f"{name} ({entry.size} bytes)")

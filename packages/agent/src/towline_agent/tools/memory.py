@@ -1,0 +1,45 @@
+"""A tool's context in memory, for tests of tools."""
+
+from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.memory import MemoryWorkspace
+from towline_protocol import Process
+
+__all__ = ["MemoryContext"]
+
+
+class MemoryContext:
+    """Keeps what a tool shows.
+
+    ```python
+    context = MemoryContext(MemoryWorkspace({"a.txt": "words"}))
+    output = await read_file.run(context, read_file.check('{"path": "a.txt"}'))
+    ```
+
+    Args:
+        workspace: Where the tool works; `None` for an empty one in memory.
+        result_limit: Characters that a result may have.
+    """
+
+    def __init__(self, workspace: Workspace | None = None, *, result_limit: int = 50_000) -> None:
+        self.workspace: Workspace = MemoryWorkspace() if workspace is None else workspace
+        """Where the tool works."""
+        self.result_limit: int = result_limit
+        """Characters that a result may have."""
+        self.outputs: list[str] = []
+        """Each piece of output, in order."""
+        self.steps: list[tuple[str, float | None]] = []
+        """Each word of progress with its fraction, in order."""
+        self.processes: list[Process] = []
+        """Each program whose start was made durable, in order."""
+
+    def output(self, text: str) -> None:
+        """Keep a piece of output."""
+        self.outputs.append(text)
+
+    def progress(self, text: str, fraction: float | None = None) -> None:
+        """Keep a word of progress."""
+        self.steps.append((text, fraction))
+
+    async def start(self, process: Process) -> None:
+        """Keep a program's start."""
+        self.processes.append(process)

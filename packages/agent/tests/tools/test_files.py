@@ -1,0 +1,158 @@
+"""The tools `read_file` and `list_dir`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
+from towline_agent.tools.builtin.files import (
+    ENTRIES_SHOWN,
+    LINE_CHARS,
+    PAGE_BYTES,
+    PAGE_LINES,
+    decode_text,
+    list_dir,
+    read_file,
+    show_page,
+)
+from towline_agent.tools.memory import MemoryContext
+from towline_agent.tools.tool import Tool
+from towline_agent.workspaces.memory import MemoryWorkspace
+from towline_protocol import Text
+
+
+async def _call(
+    made: Tool, files: dict[str, str | bytes], text: str, *, result_limit: int = 50_000
+) -> str:
+    context = MemoryContext(MemoryWorkspace(files), result_limit=result_limit)
+    (block,) = (await made.run(context, made.check(text))).content
+    assert isinstance(block, Text)
+    return block.text
+
+
+@pytest.mark.rules("A5.T1")
+async def test_each_line_is_shown_with_its_number() -> None:
+    files: dict[str, str | bytes] = {"a.txt": "one\ntwo\r\nthree\rfour"}
+    assert await _call(read_file, files, '{"path": "a.txt"}') == "1\tone\n2\ttwo\n3\tthree\n4\tfour"
+
+
+@pytest.mark.rules("A5.T1")
+async def test_a_range_of_lines_says_how_to_go_on() -> None:
+    files: dict[str, str | bytes] = {"a.txt": "".join(f"line {n}\n" for n in range(1, 11))}
+    page = await _call(read_file, files, '{"path": "a.txt", "start": 3, "lines": 2}')
+    assert page == "3\tline 3\n4\tline 4\n[lines 3-4 of 10; go on with start=5]"
+    page = await _call(read_file, files, '{"path": "a.txt", "start": 10}')
+    assert page == "10\tline 10\n[lines 10-10 of 10; this is the end]"
+    with pytest.raises(ToolInputInvalid, match="has 10 lines, so none at start=11"):
+        await _call(read_file, files, '{"path": "a.txt", "start": 11}')
+    with pytest.raises(ToolInputInvalid):
+        read_file.check('{"path": "a.txt", "start": 0}')
+
+
+@pytest.mark.rules("A5.T1")
+def test_a_page_ends_at_its_bounds() -> None:
+    many = show_page("a", b"x\n" * (PAGE_LINES + 1), 1, 10**9, 10**9)
+    assert f"[lines 1-{PAGE_LINES} of {PAGE_LINES + 1}; go on with start=" in many
+    wide = show_page("a", ("ä" * 999 + "\n").encode() * 100, 1, 10**9, 10**9)
+    assert PAGE_BYTES - 2100 < len(wide.encode()) <= PAGE_BYTES + 100
+
+
+@pytest.mark.rules("A4.20")
+@given(
+    lines=st.lists(st.integers(min_value=0, max_value=3000), min_size=1, max_size=40),
+    limit=st.integers(min_value=400, max_value=6000),
+)
+def test_the_pages_of_a_file_keep_to_the_limit_and_miss_no_line(
+    lines: list[int], limit: int
+) -> None:
+    raw = "\n".join(["x" * size + "|" for size in lines]).encode()
+    seen: list[int] = []
+    while len(seen) < len(lines):
+        page = show_page("a", raw, len(seen) + 1, 2000, limit)
+        assert len(page) <= limit
+        numbers = [int(line.split("\t")[0]) for line in page.splitlines() if "\t" in line]
+        assert numbers == list(range(len(seen) + 1, len(seen) + 1 + len(numbers)))
+        assert numbers
+        seen += numbers
+
+
+@pytest.mark.rules("A4.20")
+async def test_a_small_window_gets_a_smaller_page() -> None:
+    files: dict[str, str | bytes] = {"a.txt": "word\n" * 1000}
+    page = await _call(read_file, files, '{"path": "a.txt"}', result_limit=1000)
+    assert len(page) <= 1000
+    assert "go on with start=" in page
+
+
+async def test_a_line_without_an_end_is_cut_and_says_so() -> None:
+    page = await _call(read_file, {"a.js": "x" * 60_000 + "\nend"}, '{"path": "a.js"}')
+    assert f"… [{60_000 - LINE_CHARS} more characters in this line]" in page
+    assert page.endswith("2\tend")
+
+
+@pytest.mark.rules("A5.7")
+async def test_a_binary_file_is_told_and_not_dumped() -> None:
+    page = await _call(read_file, {"a.png": b"\x89PNG\0\0\1"}, '{"path": "a.png"}')
+    assert page == "'a.png' is a binary file of 7 bytes; it is not shown."
+
+
+async def test_an_empty_file_is_told() -> None:
+    assert await _call(read_file, {"a": ""}, '{"path": "a"}') == "'a' is empty."
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "encoding"),
+    [
+        ("grün".encode(), "grün", "utf-8"),
+        ("grün".encode("utf-8-sig"), "grün", "utf-8-sig"),
+        ("grün".encode("utf-16"), "grün", "utf-16"),
+        ("grün".encode("utf-32"), "grün", "utf-32"),
+        ("grün".encode("cp1252"), "grün", "cp1252"),
+    ],
+)
+async def test_text_of_other_encodings_is_read(raw: bytes, text: str, encoding: str) -> None:
+    assert decode_text(raw) == (text, encoding)
+    page = await _call(read_file, {"a": raw}, '{"path": "a"}')
+    assert page.startswith(f"1\t{text}")
+    assert ("[encoding: " in page) is not encoding.startswith("utf-8")
+
+
+@pytest.mark.rules("A5.T2")
+async def test_a_folder_is_listed_folders_first() -> None:
+    files: dict[str, str | bytes] = {"b.txt": "12345", "src/a.py": "", "a\nb": "", "zoo/x/y": ""}
+    assert await _call(list_dir, files, "") == "src/\nzoo/\na\\nb (0 bytes)\nb.txt (5 bytes)"
+    assert await _call(list_dir, files, '{"path": "zoo/"}') == "x/"
+    assert await _call(list_dir, {}, "{}") == "'.' is empty."
+
+
+@pytest.mark.rules("A4.20")
+async def test_a_large_folder_says_how_many_are_left() -> None:
+    files: dict[str, str | bytes] = {f"{n:05}": "" for n in range(ENTRIES_SHOWN + 5)}
+    whole = await _call(list_dir, files, "", result_limit=10**6)
+    assert whole.endswith("[5 more; list a subfolder, or find names with a program]")
+    short = await _call(list_dir, files, "", result_limit=500)
+    assert len(short) <= 500
+    assert "more; list a subfolder" in short
+
+
+@pytest.mark.rules("A5.3")
+@pytest.mark.parametrize("made", [read_file, list_dir])
+async def test_what_leads_outside_is_denied(made: Tool) -> None:
+    for path in ("..", "../x", "/etc", "src/../../x"):
+        with pytest.raises(ToolDenied, match="leads outside"):
+            await _call(made, {"src/a": ""}, f'{{"path": "{path}"}}')
+
+
+async def test_a_missing_file_is_told_with_a_next_step() -> None:
+    with pytest.raises(ToolError, match="There is no file or folder 'b'; list its folder"):
+        await _call(read_file, {"a": ""}, '{"path": "b"}')
+
+
+def test_a_rule_sees_one_way_of_writing_a_path() -> None:
+    for made in (read_file, list_dir):
+        assert made.effect == "read"
+        assert made.subject is not None
+        assert made.title is not None
+        subjects = {made.subject({"path": path}) for path in ("a/b", "./a/b", "a//b", "a/x/../b/")}
+        assert subjects == {"a/b"}
+        assert "a/b" in made.title({"path": "a/b"})

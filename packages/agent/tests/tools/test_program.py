@@ -1,0 +1,195 @@
+"""The tool `run_program`."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from towline_agent.errors import ToolError, ToolInputInvalid
+from towline_agent.tools.builtin import builtin_tools
+from towline_agent.tools.builtin.program import (
+    ARTIFACT_CHARS,
+    MAX_TIMEOUT_S,
+    run_program,
+    split_command,
+)
+from towline_agent.tools.memory import MemoryContext
+from towline_agent.tools.tool import ToolOutput
+from towline_agent.workspaces.base import ProgramResult
+from towline_agent.workspaces.local import LocalWorkspace
+from towline_agent.workspaces.memory import MemoryWorkspace
+from towline_protocol import CommandArtifact, Preview, Text
+
+LIMIT_S = 30
+
+
+async def _call(context: MemoryContext, **arguments: object) -> tuple[str, ToolOutput]:
+    async with asyncio.timeout(LIMIT_S):
+        output = await run_program.run(context, run_program.check(json.dumps(arguments)))
+    (block,) = output.content
+    assert isinstance(block, Text)
+    return block.text, output
+
+
+@pytest.mark.rules("A5.T11")
+async def test_a_real_program_runs_and_its_end_is_told(tmp_path: Path) -> None:
+    context = MemoryContext(LocalWorkspace(tmp_path))
+    command = "sh -c 'echo out; echo err >&2; exit 3'"
+    text, output = await _call(context, command=command)
+    assert text == "exit code 3\nout\nerr\n"
+    assert not output.is_error
+    assert output.artifacts == (CommandArtifact(command=command, exit_code=3, output="out\nerr\n"),)
+    assert "".join(context.outputs) == "out\nerr\n"
+    assert len(context.processes) == 1
+
+
+@pytest.mark.rules("A5.T11")
+@pytest.mark.parametrize(
+    ("result", "told", "is_error"),
+    [
+        (ProgramResult(exit_code=0, output=""), "exit code 0\n(no output)", False),
+        (ProgramResult(exit_code=-9, output="a"), "ended by SIGKILL\na", False),
+        (ProgramResult(exit_code=-99, output="a"), "ended by signal 99\na", False),
+        (ProgramResult(exit_code=None, output="a"), "Ended after 7 s, its time limit", True),
+    ],
+)
+async def test_each_way_to_end_is_told(result: ProgramResult, told: str, is_error: bool) -> None:
+    context = MemoryContext(MemoryWorkspace(programs={"make": result}))
+    text, output = await _call(context, command="make all", timeout_s=7)
+    assert text.startswith(told)
+    assert output.is_error is is_error
+
+
+async def test_a_screen_gets_the_end_of_a_long_output() -> None:
+    result = ProgramResult(exit_code=1, output="x" * ARTIFACT_CHARS + "error: build failed")
+    _, output = await _call(
+        MemoryContext(MemoryWorkspace(programs={"make": result})), command="make"
+    )
+    (artifact,) = output.artifacts
+    assert isinstance(artifact, CommandArtifact)
+    assert len(artifact.output) == ARTIFACT_CHARS
+    assert artifact.output.endswith("error: build failed")
+
+
+async def test_an_unknown_program_is_told() -> None:
+    with pytest.raises(ToolError, match="no program 'nope'"):
+        await _call(MemoryContext(), command="nope")
+
+
+@pytest.mark.rules("A5.59")
+def test_a_person_and_a_rule_see_the_whole_command_line() -> None:
+    command = "git commit -m '" + "long " * 50 + "'"
+    arguments = run_program.check(json.dumps({"command": command}))
+    assert run_program.preview is not None
+    assert run_program.subject is not None
+    assert run_program.title is not None
+    assert run_program.preview(arguments) == Preview(kind="command", text=command)
+    assert run_program.subject(arguments) == command
+    assert run_program.title({"command": "a\nb"}) == "Run a b"
+    assert len(run_program.title(arguments)) < 100
+    assert (run_program.effect, run_program.journals, run_program.idempotent) == (
+        "exec",
+        True,
+        False,
+    )
+
+
+@pytest.mark.rules("A5.18")
+@pytest.mark.parametrize("timeout_s", [0, MAX_TIMEOUT_S + 1, "60"])
+def test_a_time_beyond_the_bounds_is_refused(timeout_s: object) -> None:
+    assert run_program.timeout_s > MAX_TIMEOUT_S
+    assert run_program.check('{"command": "ls"}')["timeout_s"] == 120
+    with pytest.raises(ToolInputInvalid, match="timeout_s"):
+        run_program.check(json.dumps({"command": "ls", "timeout_s": timeout_s}))
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        ("ls -la", ("ls", "-la")),
+        ("  ls\n", ("ls",)),
+        ("python -c 'print(1 > 0 and \"a|b\")'", ("python", "-c", 'print(1 > 0 and "a|b")')),
+        ('grep "a|b" "it\'s.txt"', ("grep", "a|b", "it's.txt")),
+        (r"find . -name x -exec rm {} \;", ("find", ".", "-name", "x", "-exec", "rm", "{}", ";")),
+        (r"grep \$HOME '$HOME'", ("grep", "$HOME", "$HOME")),
+        (r'grep "a\"b$" a', ("grep", 'a"b$', "a")),
+        ("grep 'end$' a", ("grep", "end$", "a")),
+        ("git log HEAD~1 --format=%h?", ("git", "log", "HEAD~1", "--format=%h?")),
+        ("pytest a.py::test_b[x]", ("pytest", "a.py::test_b[x]")),
+        ("sh -c 'ls *.py | wc -l'", ("sh", "-c", "ls *.py | wc -l")),
+        ('echo ""', ("echo", "")),
+    ],
+)
+def test_a_command_is_taken_apart_as_a_shell_would(command: str, argv: tuple[str, ...]) -> None:
+    assert split_command(command) == argv
+
+
+@pytest.mark.parametrize(
+    ("command", "sign"),
+    [
+        ("ls | wc", "|"),
+        ("ls|wc", "|"),
+        ("make && make install", "&"),
+        ("make 2>&1", ">"),
+        ("cat < a", "<"),
+        ("a; b", ";"),
+        ("ls *.py", "*"),
+        ("echo `date`", "`"),
+        ("echo $HOME", "$H"),
+        ('echo "$(date)"', "$("),
+        ('echo "${HOME}"', "${"),
+        ('awk "{print $1}" a', "$1"),
+        (r'echo "\$HOME"', "\\$"),
+        ('echo "`date`"', "`"),
+        ("echo 'a' \"b\" ; c", ";"),
+        ("ls\nrm -r x", "\n"),
+    ],
+)
+def test_what_needs_a_shell_is_refused_before_anybody_is_asked(command: str, sign: str) -> None:
+    with pytest.raises(ToolInputInvalid) as refused:
+        run_program.check(json.dumps({"command": command}))
+    assert f"{sign!r} means nothing" in refused.value.message
+    assert "sh -c" in refused.value.message
+
+
+@pytest.mark.parametrize("command", ["", "   ", "''", "echo 'open", "echo \\", "echo \0"])
+def test_a_command_that_is_none_is_refused(command: str) -> None:
+    with pytest.raises(ToolInputInvalid):
+        run_program.check(json.dumps({"command": command}))
+
+
+def test_all_tools_together_are_small_enough_for_a_small_window() -> None:
+    told = [
+        {"name": made.name, "description": made.description, "parameters": made.parameters}
+        for made in builtin_tools()
+    ]
+    assert [made.name for made in builtin_tools()] == [
+        "read_file",
+        "list_dir",
+        "run_program",
+        "now",
+    ]
+    assert len(json.dumps(told)) < 2000, "about 500 tokens of a window of 8,000"
+
+
+@settings(max_examples=60)
+@given(st.text(alphabet="ab \"'\\$1`|?[]{}=!^-@", min_size=1, max_size=12))
+def test_what_is_accepted_means_the_same_as_in_a_shell(words: str) -> None:
+    try:
+        _, *arguments = split_command(f"printf {words}")
+    except ToolInputInvalid:
+        return
+    with TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["sh", "-c", f"printf '%s\\0' {words}"],
+            cwd=folder,  # an empty one: nothing there for `?` and `[` to match
+            capture_output=True,
+            check=True,
+            timeout=LIMIT_S,
+        )
+    assert done.stdout.decode().split("\0")[:-1] == (arguments or [""])

@@ -1,0 +1,5 @@
+"""`python -m towline`."""
+
+from towline.cli.main import main
+
+main()

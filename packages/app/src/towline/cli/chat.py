@@ -1,0 +1,487 @@
+"""`towline chat --plain`: a session in the normal screen, line by line."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Coroutine
+from typing import Any, Final
+
+import msgspec
+from rich.console import Console
+from rich.segment import Segment, Segments
+
+from towline.cli.keyboard import Keyboard, open_keyboard
+from towline.cli.render import (
+    Piece,
+    Screen,
+    ask,
+    choose_option,
+    echo,
+    paint,
+    paint_history,
+    say,
+    show_visible,
+    start_line,
+)
+from towline_client import (
+    Client,
+    Clock,
+    CommandRejected,
+    Connection,
+    LoopClock,
+    PromptWatch,
+    Rebuilt,
+    Session,
+    SessionEvent,
+    follow_prompt,
+)
+from towline_protocol import (
+    DENY,
+    CreateSession,
+    PermissionId,
+    PermissionRequested,
+    PromptId,
+    SessionId,
+    SessionInfo,
+    SessionView,
+    TowlineError,
+    reduce,
+)
+
+__all__ = ["BANNER_MS", "chat"]
+
+BANNER_MS: Final = 2_000
+"""Milliseconds without a line before it is worth a word."""
+_LISTED: Final = 20  # sessions that fit a screen
+
+_HELP: Final = """\
+Type a message and press Enter; while a turn runs it waits for the turn's end.
+/interrupt  stop the running turn (also Ctrl+C)
+/new        begin another session
+/sessions   list sessions and go on with one
+/quit       leave (also Ctrl+D, or Ctrl+C when nothing runs); the session stays
+Put a space before a message that begins with a slash."""
+
+
+async def chat(
+    client: Client,
+    session_id: SessionId | str | None,
+    console: Console,
+    *,
+    mode: str | None = None,
+    cwd: str | None = None,
+    keyboard: Keyboard | None = None,
+    clock: Clock | None = None,
+) -> int:
+    """Talk in a session until the person leaves.
+
+    Args:
+        client: The server.
+        session_id: The session to go on with; `None` begins one.
+        console: Where to write.
+        mode: `ask` or `auto`, for new sessions.
+        cwd: The folder that new sessions work in; the server's own when it refuses this one.
+        keyboard: Where lines come from; standard input when left out.
+        clock: The clock; the real one when left out.
+
+    Returns:
+        The exit code: 1 when the line was given up or a turn failed, else 0.
+
+    Raises:
+        TowlineError: The session cannot be opened.
+    """
+    keys = keyboard if keyboard is not None else open_keyboard()
+    page = _Page(console, keys)
+    new = CreateSession(mode=mode, cwd=cwd)
+    try:
+        session: Session | None = await _open(client, session_id, new, page)
+        code = 0
+        while session is not None:
+            talk = _Talk(client, session, page, keys, new, clock or LoopClock())
+            following = await talk.run()
+            code = max(code, talk.code)
+            if following is None:
+                page.say(f"Go on with: towline chat --plain --session {session.id}")
+            else:
+                page.say("")
+            await session.close()
+            session = following
+    finally:
+        keys.close()
+    return code
+
+
+async def _open(
+    client: Client, session_id: SessionId | str | None, new: CreateSession, page: "_Page"
+) -> Session:
+    try:
+        return await client.open(session_id, new=new)
+    except CommandRejected as error:
+        if session_id is not None or error.code != "forbidden" or new.cwd is None:
+            raise
+        page.say(error.message)
+        return await client.open(None, new=msgspec.structs.replace(new, cwd=None))
+
+
+class _Page:
+    """Writes pieces as they stand: no wrapping, no markup, nothing left out."""
+
+    def __init__(self, console: Console, keyboard: Keyboard) -> None:
+        self.screen = Screen()
+        self._console = console
+        self._keyboard = keyboard
+
+    def begin(self, view: SessionView) -> None:
+        self.screen, pieces = paint_history(view)
+        self._write(pieces)
+
+    def paint(self, view: SessionView, own: frozenset[str]) -> None:
+        self.screen, pieces = paint(self.screen, view, own=own)
+        self._write(pieces)
+
+    def say(self, text: str) -> None:
+        self.screen, pieces = say(self.screen, show_visible(text))
+        self._write(pieces)
+
+    def ask(self, text: str) -> None:
+        self.screen, pieces = ask(self.screen, text)
+        self._write(pieces)
+
+    def echo(self, text: str) -> None:
+        """Show a line that was not typed here."""
+        if not self._keyboard.terminal:
+            self.screen, pieces = echo(self.screen, text)
+            self._write(pieces)
+
+    def start_line(self, *, typed: bool) -> None:
+        self.screen, pieces = start_line(self.screen, typed=typed)
+        self._write(pieces)
+
+    def _write(self, pieces: tuple[Piece, ...]) -> None:
+        if not pieces:
+            return
+        self._keyboard.hide()
+        encoding = self._console.encoding
+        segments = [
+            Segment(
+                piece.text.encode(encoding, "replace").decode(encoding),
+                self._console.get_style(piece.style) if piece.style else None,
+            )
+            for piece in pieces
+        ]
+        self._console.print(Segments(segments), end="", soft_wrap=True)
+
+
+class _Typed(msgspec.Struct, frozen=True):
+    """A line came, or the end of all lines."""
+
+    text: str | None
+
+
+class _Word(msgspec.Struct, frozen=True):
+    """Something without contents happened: `ctrl_c`, `away`, `ended` or `look`."""
+
+    name: str
+
+
+_Item = _Typed | _Word | SessionEvent | Connection | TowlineError
+
+
+class _Talk:
+    """One session on the screen. `run` takes one thing after another out of its inbox."""
+
+    def __init__(
+        self,
+        client: Client,
+        session: Session,
+        page: _Page,
+        keyboard: Keyboard,
+        new: CreateSession,
+        clock: Clock,
+    ) -> None:
+        self.code = 0
+        """The exit code so far."""
+        self._client = client
+        self._session = session
+        self._page = page
+        self._keyboard = keyboard
+        self._new = new
+        self._clock = clock
+        self._view = session.view
+        self._inbox: asyncio.Queue[_Item] = asyncio.Queue()
+        self._group = asyncio.TaskGroup()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._order = asyncio.Lock()
+        self._commands = 0
+        self._own: frozenset[str] = frozenset()
+        self._watches: dict[PromptId, PromptWatch] = {}
+        self._answered: set[PermissionId] = set()
+        self._picking: tuple[SessionInfo, ...] = ()
+        self._reading = False
+        self._stopping = False
+        self._no_more_lines = False
+        self._away = False
+        self._banner: asyncio.Task[None] | None = None
+        self._leaving = False
+        self._following: Session | None = None
+
+    async def run(self) -> Session | None:
+        """Talk until the person leaves; gives the session to go on with, if any."""
+        self._page.begin(self._view)
+        async with self._group:
+            self._spawn(self._watch_events())
+            self._spawn(self._watch_connection())
+            self._spawn(self._watch_ctrl_c())
+            try:
+                self._invite()
+                while not self._leaving:
+                    self._take(await self._inbox.get())
+                    self._invite()
+            finally:
+                for task in self._tasks:
+                    task.cancel()
+        return self._following
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._group.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _take(self, item: _Item) -> None:
+        match item:
+            case _Typed(text=text):
+                self._reading = False
+                if self._keyboard.terminal:
+                    self._page.start_line(typed=True)
+                self._line(text)
+            case _Word(name=name):
+                self._happened(name)
+            case Connection():
+                self._connection(item)
+            case TowlineError():
+                self._page.say(f"✗ {item.message}")
+                self._leave(code=1)
+            case _:
+                self._event(item)
+
+    def _invite(self) -> None:
+        """Ask for the next line when one is of use."""
+        if self._leaving:
+            return
+        idle = self._is_idle()
+        if idle and self._no_more_lines:
+            self._leave()
+            return
+        waits_for_answer = bool(self._open_requests()) and not self._commands
+        useful = self._keyboard.terminal or idle or waits_for_answer
+        if useful and not self._reading and not self._no_more_lines:
+            self._reading = True
+            self._spawn(self._read_line())
+        at_prompt = idle and not self._open_requests() and not self._picking
+        if at_prompt:
+            self._page.start_line(typed=False)
+        self._keyboard.set_idle(at_prompt)
+        if at_prompt:
+            self._keyboard.show()
+
+    def _is_idle(self) -> bool:
+        """Whether all that was asked for here has come to its end."""
+        last = self._view.last_turn
+        held = last is not None and last.outcome == "cancelled"  # Stop holds what waits (C2.11)
+        under_way = [w for w in self._watches.values() if not (held and w.turn is None)]
+        return self._view.turn is None and not self._commands and not under_way
+
+    def _open_requests(self) -> list[PermissionRequested]:
+        return [r for r in self._view.permissions if r.permission not in self._answered]
+
+    def _leave(self, code: int = 0, following: Session | None = None) -> None:
+        self.code = max(self.code, code)
+        if not self._leaving:
+            self._leaving = True
+            self._following = following
+
+    # What the line brings.
+
+    async def _watch_events(self) -> None:
+        try:
+            async for event in self._session.events:
+                self._inbox.put_nowait(event)
+        except TowlineError as error:
+            self._inbox.put_nowait(error)
+        else:
+            self._inbox.put_nowait(_Word("ended"))
+
+    async def _watch_connection(self) -> None:
+        async for connection in self._session.connection:
+            self._inbox.put_nowait(connection)
+
+    def _event(self, event: SessionEvent) -> None:
+        self._view = event.view if isinstance(event, Rebuilt) else reduce(self._view, event)
+        self._page.paint(self._view, self._own)
+        self._follow_prompts()
+        self._stopping = self._stopping and self._view.turn is not None
+
+    def _follow_prompts(self) -> None:
+        for prompt, watch in list(self._watches.items()):
+            self._watches[prompt], outcome = follow_prompt(watch, self._view)
+            if outcome is not None:
+                del self._watches[prompt]
+                self.code = max(self.code, int(outcome.kind == "failed"))
+
+    def _connection(self, connection: Connection) -> None:
+        if connection.phase == "live":
+            if self._banner is not None:
+                self._banner.cancel()
+                self._banner = None
+            if self._away:
+                self._away = False
+                self._page.say("back")
+        elif self._banner is None and connection.phase not in ("failed", "closed"):
+            self._banner = self._spawn(self._count_down())
+
+    async def _count_down(self) -> None:
+        await self._clock.wait(asyncio.Event(), self._clock.now_ms() + BANNER_MS)
+        self._inbox.put_nowait(_Word("away"))
+
+    def _happened(self, name: str) -> None:
+        if name == "ctrl_c":
+            self._ctrl_c()
+        elif name == "away" and self._banner is not None:
+            self._away = True
+            self._page.say("reconnecting…")
+        elif name == "ended":
+            self._leave()
+
+    # What the person brings.
+
+    async def _read_line(self) -> None:
+        self._inbox.put_nowait(_Typed(await self._keyboard.line()))
+
+    async def _watch_ctrl_c(self) -> None:
+        while True:
+            await self._keyboard.interrupted()
+            self._inbox.put_nowait(_Word("ctrl_c"))
+
+    def _ctrl_c(self) -> None:
+        if self._view.turn is None or self._stopping:
+            self._leave()
+        else:
+            self._interrupt()
+
+    def _line(self, text: str | None) -> None:
+        requests = self._open_requests()
+        if text is None:
+            self._no_more()
+        elif text.startswith("/"):
+            self._command(text.strip())
+        elif self._picking:
+            self._pick(text)
+        elif requests:
+            self._answer(requests[0], text)
+        elif text.strip():
+            self._prompt(text.strip())
+
+    def _no_more(self) -> None:
+        self._no_more_lines = True
+        if self._keyboard.terminal:
+            if not self._is_idle():
+                self._page.say("The turn goes on without you.")
+            self._leave()
+            return
+        for request in self._open_requests():
+            self._page.say("Nobody is left to answer, so it is denied.")
+            self._decide(request, DENY)
+
+    def _command(self, text: str) -> None:
+        match text:
+            case "/help":
+                self._page.say(_HELP)
+            case "/quit":
+                self._leave()
+            case "/new":
+                self._run(self._switch(None))
+            case "/sessions":
+                self._run(self._list())
+            case "/interrupt":
+                if self._view.turn is None:
+                    self._page.say("Nothing runs.")
+                else:
+                    self._interrupt()
+            case _:
+                self._page.say(f"There is no command {text.split()[0]!r}; /help lists them.")
+
+    def _prompt(self, text: str) -> None:
+        key = uuid.uuid4().hex
+        if self._keyboard.terminal:
+            self._own |= {key}
+        waits = not self._is_idle()
+        self._run(self._send(text, key, waits=waits))
+
+    async def _send(self, text: str, key: str, *, waits: bool) -> None:
+        accepted = await self._session.prompt(text, key=key)
+        self._watches[accepted.prompt] = PromptWatch(prompt=accepted.prompt, turn=accepted.turn)
+        self._follow_prompts()
+        if waits:
+            self._page.say("(waits for the turn's end)")
+
+    def _interrupt(self) -> None:
+        self._stopping = True
+        self._page.say("stopping…")
+        turn = self._view.turn
+        self._run(self._session.interrupt(None if turn is None else turn.id))
+
+    def _answer(self, request: PermissionRequested, text: str) -> None:
+        self._page.echo(text)
+        option, why_not = choose_option(request, text)
+        if option is None:
+            self._page.say(why_not)
+        else:
+            self._decide(request, option)
+
+    def _decide(self, request: PermissionRequested, option: str) -> None:
+        self._answered.add(request.permission)
+        self._run(self._send_answer(request, option))
+
+    async def _send_answer(self, request: PermissionRequested, option: str) -> None:
+        try:
+            await self._session.answer(request, option)
+        except TowlineError:
+            self._answered.discard(request.permission)  # it may still be open
+            raise
+
+    async def _list(self) -> None:
+        found = (await self._client.list_sessions(limit=_LISTED)).sessions
+        for number, row in enumerate(found, 1):
+            state = "working" if row.live and row.turn else "closed" if row.closed else ""
+            words = " · ".join(part for part in (row.title or "(no title)", row.id, state) if part)
+            self._page.say(f"{number:2} {words}")
+        self._page.ask(f"Go on with which, 1-{len(found)}? Enter for none: ")
+        self._picking = found
+
+    def _pick(self, text: str) -> None:
+        self._page.echo(text)
+        rows, self._picking = self._picking, ()
+        words = text.strip()
+        if words.isascii() and words.isdigit() and 1 <= int(words[:3]) <= len(rows):
+            self._run(self._switch(rows[int(words[:3]) - 1].id))
+        elif words:
+            self._page.say(f"{words[:20]!r} is none of them; /sessions lists them again.")
+
+    async def _switch(self, session_id: SessionId | None) -> None:
+        following = await _open(self._client, session_id, self._new, self._page)
+        self._leave(following=following)
+
+    def _run(self, command: Awaitable[object]) -> None:
+        self._commands += 1
+        self._spawn(self._carry_out(command))
+
+    async def _carry_out(self, command: Awaitable[object]) -> None:
+        """One command after another; what the server says of it becomes a line."""
+        try:
+            async with self._order:
+                await command
+        except TowlineError as error:
+            self._page.say(f"✗ {error.message}")
+        finally:
+            self._commands -= 1
+            self._inbox.put_nowait(_Word("look"))

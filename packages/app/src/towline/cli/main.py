@@ -1,0 +1,148 @@
+"""The `towline` command. Heavy imports stand inside the commands: `--help` must be quick."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from towline import __version__
+from towline_protocol import TowlineError
+
+__all__ = ["main"]
+
+app: Final = typer.Typer(
+    name="towline",
+    help="An agent that works on this machine while you hold the other end of the line.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_err: Final = Console(stderr=True)
+
+
+def main() -> None:
+    """Run the command line."""
+    logging.basicConfig(
+        level=os.environ.get("TOWLINE_LOG", "WARNING").upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    try:
+        app()
+    except TowlineError as error:
+        _err.print(f"[bold red]towline:[/] {_plain(error.message)}", soft_wrap=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+@app.command()
+def up(
+    host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen at; 4747 or the next.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="ask or auto.")] = None,
+    root: Annotated[
+        list[Path] | None, typer.Option(help="One more folder the agent may work in.")
+    ] = None,
+    background: Annotated[bool, typer.Option(hidden=True)] = False,
+) -> None:
+    """Start the server, the web page and a model, and say where to open it."""
+    from towline.cli.up import UpOptions
+    from towline.cli.up import up as run_up
+
+    options = UpOptions(
+        host=host,
+        port=port,
+        model=model,
+        mode=mode,
+        roots=tuple(path.absolute() for path in root or ()),
+        background=background,
+    )
+    asyncio.run(run_up(options, Console(highlight=False)))
+
+
+@app.command()
+def chat(
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Line by line, in the normal screen.")
+    ] = True,
+    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
+    mode: Annotated[str | None, typer.Option(help="ask or auto, for a new session.")] = None,
+) -> None:
+    """Talk to the agent in this terminal; starts a server if none runs."""
+    from towline.cli.talk import talk
+
+    del plain  # the only kind there is; the flag keeps scripts working when another one comes
+    _run(talk(session, mode, Console(highlight=False)))
+
+
+@app.command()
+def run(
+    prompt: Annotated[str, typer.Argument(help="What to do.")],
+    model: Annotated[
+        str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
+    ] = None,
+    auto: Annotated[bool, typer.Option("--auto", help="Run every tool without asking.")] = False,
+) -> None:
+    """Do one turn in this folder, without a server."""
+    from towline.cli.run import run_once
+
+    _run(run_once(prompt, model, auto=auto, console=Console(highlight=False)))
+
+
+@app.command()
+def pair() -> None:
+    """Print a one-time link for another device."""
+    from towline.cli.talk import pair as make_link
+
+    _run(make_link(Console(highlight=False)))
+
+
+@app.command()
+def stop() -> None:
+    """Stop the server; running turns have 30 s to end."""
+    from towline.cli.attach import find_server
+    from towline.paths import find_paths
+
+    found = find_server(find_paths().run_file)
+    if found is None:
+        _err.print("No server of yours runs.")
+        raise typer.Exit(1)
+    os.kill(found.pid, signal.SIGTERM)
+    typer.echo(f"Stopping the server at {found.url} (process {found.pid}).")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"towline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    del version
+
+
+def _run(work: Coroutine[Any, Any, int]) -> None:
+    code = asyncio.run(work)
+    if code:
+        raise typer.Exit(code)
+
+
+def _plain(text: str) -> str:
+    """Text that rich takes as it stands."""
+    return text.replace("[", "\\[")

@@ -1,0 +1,454 @@
+"""Sessions as lines of text: pure functions from what stood before and what stands now.
+
+Nothing is ever drawn over: what was written stays. A terminal's control characters are shown, never
+sent, whoever wrote them.
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+from towline_protocol import (
+    DENY,
+    Block,
+    CallId,
+    CallView,
+    CommandArtifact,
+    EndedTurn,
+    MessageId,
+    MessageView,
+    PermissionRequested,
+    QuestionAsked,
+    SessionView,
+    Text,
+    Thinking,
+    ToolCall,
+    block_text,
+    empty_view,
+)
+
+__all__ = [
+    "HISTORY_ENTRIES",
+    "Piece",
+    "Screen",
+    "ask",
+    "choose_option",
+    "echo",
+    "paint",
+    "paint_history",
+    "say",
+    "show_visible",
+    "start_line",
+]
+
+HISTORY_ENTRIES: Final = 10
+"""Entries that are shown of a session that goes on: about a screen full."""
+TAIL_LINES: Final = 8
+"""Lines of a program's output, or of an error, that are shown."""
+SHORT_TAIL_LINES: Final = 3
+"""Lines that are shown of what any other call gave."""
+LINE_CHARS: Final = 500
+"""Characters of one line of output that are shown."""
+
+_ANSI: Final = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]"
+)
+_CONTROLS: Final = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: "\u2421",
+    **{code: f"<U+{code:04X}>" for code in range(0x80, 0xA0)},
+    # Marks that change the order in which text is shown: a command could look like another one.
+    **{
+        code: f"<U+{code:04X}>"
+        for code in (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    },
+}
+_STATUS: Final = {
+    "completed": "done",
+    "unknown": "unknown: it may or may not have happened",
+}
+_VERBS: Final = {"read": "Read", "write": "Write", "exec": "Run", "network": "Fetch"}
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Text to write as it stands."""
+
+    text: str
+    """The text, line ends included."""
+    style: str = ""
+    """A rich style."""
+
+
+class Screen(msgspec.Struct, frozen=True, kw_only=True):
+    """What has been written."""
+
+    view: SessionView = empty_view()
+    """The view it was made from."""
+    midline: bool = False
+    """Whether the last line has no end yet."""
+    call: CallId | None = None
+    """The call whose line is the last one, still without an end."""
+    written: tuple[tuple[MessageId, str], ...] = ()
+    """What stands there of each open message."""
+
+
+class _Pen:
+    """Collects pieces and knows where the line stands."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.pieces: list[Piece] = []
+        self.midline = screen.midline
+        self.call = screen.call
+
+    def text(self, text: str, style: str = "") -> None:
+        if text:
+            self.call = None
+            self.midline = not text.endswith("\n")
+            self.pieces.append(Piece(text, style))
+
+    def line(self, text: str, style: str = "") -> None:
+        self.fresh()
+        self.text(f"{text}\n", style)
+
+    def fresh(self) -> None:
+        if self.midline:
+            self.text("\n")
+
+    def done(self, screen: Screen, view: SessionView) -> tuple[Screen, tuple[Piece, ...]]:
+        screen = msgspec.structs.replace(screen, view=view, midline=self.midline, call=self.call)
+        return screen, tuple(self.pieces)
+
+
+def paint(
+    screen: Screen, view: SessionView, *, own: frozenset[str] = frozenset()
+) -> tuple[Screen, tuple[Piece, ...]]:
+    """Write what is new in a view.
+
+    Args:
+        screen: What has been written.
+        view: What stands now; it may be any number of events further.
+        own: Keys of prompts that stand on the screen already, since they were typed there.
+
+    Returns:
+        The screen after it, and what to write.
+    """
+    pen = _Pen(screen)
+    before = screen.view
+    shown = {call.call for call in before.calls}
+    ended = {call.call: call for call in view.calls if call.call not in shown}
+    written = dict(screen.written)
+    for entry in view.messages:
+        if entry.seq > before.seq:
+            _entry(pen, entry, written, ended, own)
+    for message in view.open_messages:
+        written[message.id] = _grow(pen, written.get(message.id, ""), message.content)
+    still_open = {message.id for message in view.open_messages}
+    for gone in [message for message in written if message not in still_open]:
+        if written.pop(gone):
+            pen.line("(cut off; it is asked again)", "dim")
+    for call in ended.values():
+        _call_end(pen, call)
+    _calls_started(pen, before, view)
+    _people(pen, before, view)
+    _small_news(pen, before, view)
+    screen = msgspec.structs.replace(screen, written=tuple(written.items()))
+    return pen.done(screen, view)
+
+
+def paint_history(
+    view: SessionView, entries: int = HISTORY_ENTRIES
+) -> tuple[Screen, tuple[Piece, ...]]:
+    """Write the last entries of a session that goes on, and what is going on in it."""
+    pen = _Pen(Screen())
+    kept = view.messages[-entries:]
+    words = " · ".join(show_visible(part) for part in (view.title, view.model, view.mode) if part)
+    pen.line(f"{view.session} · {words}", "dim")
+    if view.cwd:
+        pen.line(f"works in {show_visible(view.cwd)}", "dim")
+    if view.older or len(kept) < len(view.messages):
+        pen.line("… earlier messages are not shown", "dim")
+    pen.line("")
+    asked = {block.id for entry in kept for block in entry.content if isinstance(block, ToolCall)}
+    short = msgspec.structs.replace(
+        view,
+        messages=kept,
+        calls=tuple(call for call in view.calls if call.call in asked),
+        notices=(),
+    )
+    screen, pieces = paint(Screen(), short)
+    screen = msgspec.structs.replace(screen, view=view)
+    return screen, (*pen.pieces, *pieces)
+
+
+def say(screen: Screen, text: str, style: str = "dim") -> tuple[Screen, tuple[Piece, ...]]:
+    """Write a line of one's own."""
+    pen = _Pen(screen)
+    pen.line(text, style)
+    return pen.done(screen, screen.view)
+
+
+def ask(screen: Screen, text: str) -> tuple[Screen, tuple[Piece, ...]]:
+    """Write the start of a line that a person ends."""
+    pen = _Pen(screen)
+    pen.fresh()
+    pen.text(text, "bold")
+    return pen.done(screen, screen.view)
+
+
+def echo(screen: Screen, text: str) -> tuple[Screen, tuple[Piece, ...]]:
+    """Write what a person answered in a line that `ask` or a request began."""
+    pen = _Pen(screen)
+    pen.text(f"{show_visible(text)}\n")
+    return pen.done(screen, screen.view)
+
+
+def start_line(screen: Screen, *, typed: bool) -> tuple[Screen, tuple[Piece, ...]]:
+    """Stand at the start of a line.
+
+    Args:
+        screen: What has been written.
+        typed: Whether a person's Enter has ended the line already.
+    """
+    pen = _Pen(screen)
+    if not typed:
+        pen.fresh()
+    pen.midline, pen.call = False, None
+    return pen.done(screen, screen.view)
+
+
+def choose_option(request: PermissionRequested, text: str) -> tuple[str | None, str]:
+    """What a person's line means for a permission request.
+
+    Returns:
+        The option's id, or `None` and why the line is none.
+    """
+    count = len(request.options)
+    words = text.strip()
+    if not words.isascii() or not words.isdigit() or not 1 <= int(words[:3]) <= count:
+        return None, f"Answer with a number from 1 to {count}; /interrupt stops the turn."
+    option = request.options[int(words[:3]) - 1]
+    if request.preview.truncated and option.id != DENY:
+        return None, "The preview is not whole, so it can only be denied."
+    return option.id, ""
+
+
+def show_visible(text: str) -> str:
+    """Text with its control characters and direction marks made visible."""
+    return text.translate(_CONTROLS)
+
+
+def _entry(
+    pen: _Pen,
+    entry: MessageView,
+    written: dict[MessageId, str],
+    ended: dict[CallId, CallView],
+    own: frozenset[str],
+) -> None:
+    """One finished entry, and the calls that belong to it."""
+    if entry.mark is not None:
+        for call in [call for call in ended.values() if call.turn == entry.turn]:
+            _call_end(pen, ended.pop(call.call))
+        _mark(pen, entry)
+    elif entry.role == "user":
+        if entry.key is None or entry.key not in own:
+            first, *rest = show_visible(block_text(entry.content)).split("\n")
+            pen.line("\n".join([f"> {first}", *(f"  {line}" for line in rest)]), "bold")
+    else:
+        _message_end(pen, entry, written.pop(MessageId(entry.id or ""), ""))
+        for block in entry.content:
+            if isinstance(block, ToolCall) and block.id in ended:
+                _call_end(pen, ended.pop(block.id))
+
+
+def _message_end(pen: _Pen, entry: MessageView, before: str) -> None:
+    if not _flat(entry.content).startswith(before):
+        pen.line("(corrected:)", "dim")
+        before = ""
+    _grow(pen, before, entry.content)
+    pen.fresh()
+    if entry.cut is not None:
+        pen.line(f"(cut: {show_visible(entry.cut)})", "dim")
+
+
+def _grow(pen: _Pen, before: str, content: tuple[Block, ...]) -> str:
+    """Write what content has more than `before`; gives what stands there then."""
+    now = _flat(content)
+    if not now.startswith(before):
+        return before  # its end will tell the truth
+    if len(now) > len(before) and (not before or pen.call is not None):
+        pen.fresh()
+    skip = len(before)
+    for segment in _segments(content):
+        if skip < len(segment.text):
+            pen.text(show_visible(segment.text[skip:]), segment.style)
+        skip = max(0, skip - len(segment.text))
+    return now
+
+
+def _segments(content: tuple[Block, ...]) -> list[Piece]:
+    segments: list[Piece] = []
+    for block in content:
+        match block:
+            case Text(text=text) if text.lstrip("\n"):
+                piece = Piece(text.lstrip("\n"))
+            case Thinking(text=text) if text.lstrip("\n"):
+                piece = Piece("(thinking) " + text.lstrip("\n"), "dim italic")
+            case _:
+                continue
+        if segments:
+            segments.append(Piece("\n\n"))
+        segments.append(piece)
+    return segments
+
+
+def _flat(content: tuple[Block, ...]) -> str:
+    return "".join(segment.text for segment in _segments(content))
+
+
+def _mark(pen: _Pen, entry: MessageView) -> None:
+    assert entry.mark is not None
+    words = show_visible(entry.mark.text)
+    match entry.mark.kind:
+        case "turn_failed":
+            pen.line(f"✗ Failed: {words}", "red")
+        case "turn_cancelled":
+            pen.line(f"■ Stopped: {words}", "yellow")
+        case "turn_limited":
+            pen.line(f"■ Ended early: {words}", "yellow")
+        case "closed":
+            pen.line(f"■ The session is closed: {words}", "yellow")
+        case kind:
+            pen.line(f"· {kind}: {words}", "dim")
+
+
+def _title(call: CallView) -> str:
+    title = show_visible(" ".join(call.title.split()))
+    if title != call.tool:
+        return title
+    return f"{_VERBS.get(call.effect, 'Use')} {title}"
+
+
+def _calls_started(pen: _Pen, before: SessionView, view: SessionView) -> None:
+    running = {call.call for call in before.open_calls if call.status == "in_progress"}
+    for call in view.open_calls:
+        if call.status == "in_progress" and call.call not in running:
+            pen.fresh()
+            pen.text(f"● {_title(call)}", "cyan")
+            pen.call = call.call
+
+
+def _call_end(pen: _Pen, call: CallView) -> None:
+    if pen.call != call.call:
+        pen.fresh()
+        pen.text(f"● {_title(call)}", "cyan")
+    facts = [_STATUS.get(call.status, call.status)]
+    command = next((a for a in call.artifacts if isinstance(a, CommandArtifact)), None)
+    if command is not None and command.exit_code:
+        facts.append(f"exit {command.exit_code}")
+    if call.duration_ms:
+        facts.append(_duration(call.duration_ms))
+    well = call.status == "completed" and not call.is_error
+    pen.text("".join(f" · {fact}" for fact in facts) + "\n", "dim" if well else "red")
+    if call.status == "denied":
+        return  # why stands above
+    output = command.output if command is not None and command.output else block_text(call.content)
+    most = TAIL_LINES if call.effect == "exec" or not well else SHORT_TAIL_LINES
+    _tail(pen, output, most)
+
+
+def _tail(pen: _Pen, output: str, most: int) -> None:
+    lines = _clean(output).split("\n")
+    if len(lines) > most:
+        pen.line(f"  │ … {len(lines) - most} lines before", "dim")
+    for line in lines[-most:]:
+        cut = line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…"
+        if line or len(lines) > 1:
+            pen.line(f"  │ {cut}", "dim")
+
+
+def _clean(output: str) -> str:
+    """A program's output without colours and without what it has written over."""
+    plain = _ANSI.sub("", output).replace("\r\n", "\n").strip("\n")
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n"))
+    return show_visible("\n".join(lines))
+
+
+def _people(pen: _Pen, before: SessionView, view: SessionView) -> None:
+    """Permission requests and questions: asked, and resolved."""
+    known = {request.permission for request in before.permissions}
+    still_open = {request.permission for request in view.permissions}
+    for request in before.permissions:
+        if request.permission not in still_open:
+            _resolved(pen, request, view)
+    for request in view.permissions:
+        if request.permission not in known:
+            _permission(pen, request)
+    asked = {question.question for question in before.questions}
+    for question in view.questions:
+        if question.question not in asked:
+            _question(pen, question)
+
+
+def _permission(pen: _Pen, request: PermissionRequested) -> None:
+    pen.line(f"? {show_visible(' '.join(request.title.split()))}", "bold yellow")
+    if request.reason:
+        pen.line(f"  asked because of {show_visible(request.reason)}", "dim")
+    pen.line(f"  {request.preview.kind}:", "dim")
+    for line in show_visible(request.preview.text).split("\n"):
+        pen.line(f"  │ {line}")
+    if request.preview.truncated:
+        pen.line("  │ … and more that is not shown: it can only be denied", "red")
+    for number, option in enumerate(request.options, 1):
+        rule = f" (stores the rule {show_visible(option.rule)})" if option.rule else ""
+        barred = request.preview.truncated and option.id != DENY
+        label = f"  {number} {show_visible(option.label)}{rule}"
+        pen.line(f"{label} (not possible)" if barred else label, "dim" if barred else "")
+    pen.text(f"  Answer 1-{len(request.options)}: ", "bold")
+
+
+def _resolved(pen: _Pen, request: PermissionRequested, view: SessionView) -> None:
+    for call in (*view.open_calls, *view.calls):
+        if call.call == request.call and call.decision is not None:
+            labels = {option.id: option.label for option in request.options}
+            label = labels.get(call.decision.option, call.decision.option)
+            pen.line(f"→ {show_visible(label)} (by {show_visible(call.decision.by)})", "dim")
+            return
+    pen.line("→ not asked any more", "dim")
+
+
+def _question(pen: _Pen, question: QuestionAsked) -> None:
+    for item in question.items:
+        pen.line(f"? {show_visible(item.prompt)}", "bold yellow")
+        for option in item.options:
+            pen.line(f"  - {show_visible(option.label)}")
+    pen.line("  (questions cannot be answered here yet; the agent goes on by itself)", "dim")
+
+
+def _small_news(pen: _Pen, before: SessionView, view: SessionView) -> None:
+    for notice in view.notices:
+        if notice not in before.notices:
+            pen.line(f"! {show_visible(notice.message)}", "yellow")
+    if view.waiting is not None and view.waiting != before.waiting:
+        until = view.waiting.until[11:19]
+        pen.line(f"… waiting until {until} ({show_visible(view.waiting.reason)})", "dim")
+    last = view.last_turn
+    if last is not None and (before.last_turn is None or last.id != before.last_turn.id):
+        if last.outcome == "completed":
+            pen.line(_spent(last), "dim")
+        pen.line("")
+
+
+def _spent(turn: EndedTurn) -> str:
+    usage = turn.usage
+    read = usage.input + usage.cache_read + usage.cache_write
+    cost = f" · ${turn.cost:.4f}" if turn.cost else ""
+    return f"· {read:,} tokens in, {usage.output:,} out{cost}"
+
+
+def _duration(ms: int) -> str:
+    if ms < 1000:
+        return f"{ms} ms"
+    if ms < 60_000:
+        return f"{ms / 1000:.1f} s"
+    return f"{ms // 60_000} min {ms // 1000 % 60} s"

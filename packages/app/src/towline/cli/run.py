@@ -1,0 +1,111 @@
+"""`towline run`: one turn in this folder, without a server."""
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+
+from towline.assistant import INSTRUCTIONS, NAME
+from towline.local import FetchProgress
+from towline.models import Models, choose_model
+from towline_agent import Agent, builtin_tools
+from towline_protocol import (
+    DENY,
+    Event,
+    Notice,
+    PermissionRequested,
+    TextDelta,
+    ToolEnded,
+    ToolProposed,
+    Waiting,
+)
+
+__all__ = ["run_once"]
+
+_ANSWERS: Final = {"y": "allow_once", "s": "allow_session", "n": DENY}
+
+
+async def run_once(prompt: str, named: str | None, *, auto: bool, console: Console) -> int:
+    """Do one turn and print it as it comes.
+
+    Raises:
+        TowlineError: The model cannot be had, or the turn failed.
+    """
+    choice = choose_model(named)
+    screen = _Screen(console)
+    async with AsyncExitStack() as stack:
+        with FetchProgress(console) as progress:
+            models = Models(choice, on_progress=progress.advance, on_note=progress.note)
+            if choice.local:
+                stack.push_async_callback(models.local.aclose)
+                await models.local.start()
+        connection = await models.connect(choice.model)
+        agent = Agent(
+            connection.provider,
+            name=NAME,
+            instructions=INSTRUCTIONS,
+            tools=builtin_tools(),
+            mode="auto" if auto else "ask",
+            answer=screen.ask if sys.stdin.isatty() else None,
+        )
+        stack.push_async_callback(agent.aclose)
+        async with agent.stream(prompt) as events:
+            async for event in events:
+                screen.show(event)
+        screen.end()
+    return 0
+
+
+class _Screen:
+    """Prints events as lines; streamed text stands as it comes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._titles: dict[str, str] = {}
+        self._in_text = False
+
+    def show(self, event: Event) -> None:
+        match event:
+            case TextDelta():
+                self._in_text = True
+                self._console.file.write(event.text)
+                self._console.file.flush()
+            case ToolProposed():
+                self._titles[event.call] = event.title
+            case ToolEnded():
+                title = self._titles.get(event.call, event.call)
+                self._line(f"[dim]· {escape(title)} — {event.status}[/dim]")
+            case Waiting():
+                self._line(f"[dim]· waiting ({escape(event.reason)})[/dim]")
+            case Notice():
+                self._line(f"[dim]· {escape(event.message)}[/dim]")
+            case _:
+                pass
+
+    def end(self) -> None:
+        if self._in_text:
+            self._console.print()
+
+    def _line(self, text: str) -> None:
+        self.end()
+        self._in_text = False
+        self._console.print(text, soft_wrap=True)
+
+    async def ask(self, request: PermissionRequested) -> str:
+        """Ask the person at the terminal."""
+        self._line(f"[bold]{escape(request.title)}[/bold]  ({escape(request.reason or '')})")
+        self._console.print(escape(request.preview.text), soft_wrap=True)
+        if request.preview.truncated:
+            self._console.print("Part of it is not shown, so it is denied.")
+            return DENY
+        loop = asyncio.get_running_loop()
+        while True:
+            self._console.print("Allow? [y]es, for this [s]ession, [n]o: ", end="", markup=False)
+            said = (await loop.run_in_executor(None, sys.stdin.readline)).strip().lower()
+            if said[:1] in _ANSWERS:
+                return _ANSWERS[said[:1]]
+            if not said:
+                return DENY

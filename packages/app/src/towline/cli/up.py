@@ -1,0 +1,131 @@
+"""`towline up`: the server, the page and a model, on their embedded defaults."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+
+from towline import __version__
+from towline.assistant import NAME, make_assistant
+from towline.local import FetchProgress, LocalModelError, describe_local_model
+from towline.models import Choice, Models, choose_model
+from towline.paths import Paths, find_paths
+from towline.warm import warm_local_model
+from towline_protocol import UsageError
+from towline_server import Config, Ready, load_config, serve
+
+__all__ = ["UpOptions", "up"]
+
+_log: Final = logging.getLogger("towline")
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpOptions:
+    """What the command line says; `None` is unset."""
+
+    host: str | None = None
+    port: int | None = None
+    model: str | None = None
+    mode: str | None = None
+    roots: tuple[Path, ...] = ()
+    background: bool = False
+
+
+async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = os.environ) -> None:
+    """Serve until a signal; says where to open the page and what answers.
+
+    Raises:
+        UsageError: A setting is bad.
+        TowlineError: The server cannot start; the message says what to do.
+    """
+    paths = find_paths(environ)
+    config = _config(options, paths, environ)
+    named = options.model if options.model and options.model.endswith(".gguf") else config.model
+    choice = choose_model(named, environ)
+    with FetchProgress(console) as progress:
+        models = Models(
+            choice,
+            environ=environ,
+            on_progress=progress.advance,
+            on_note=progress.note,
+            warm=partial(warm_local_model, folder=str(config.roots[0])),
+        )
+        background: set[asyncio.Task[None]] = set()
+
+        def ready(server: Ready) -> None:
+            _say_ready(console, server, choice, background=options.background)
+            if choice.local:
+                task = asyncio.create_task(_start_local(models, console))
+                background.add(task)
+
+        try:
+            await serve(
+                config,
+                agents={NAME: make_assistant()},
+                connect=models.connect,
+                default_model=choice.model,
+                version=__version__,
+                on_ready=ready,
+                run_file=paths.run_file,
+                port_fixed=options.port is not None,
+            )
+        finally:
+            for task in background:
+                task.cancel()
+                await asyncio.wait({task})
+            if choice.local:
+                await models.local.aclose()
+    console.print("Stopped. Sessions are kept; the next start takes them up.")
+
+
+def _config(options: UpOptions, paths: Paths, environ: Mapping[str, str]) -> Config:
+    flags = {
+        name: str(value)
+        for name, value in (("host", options.host), ("port", options.port), ("mode", options.mode))
+        if value is not None
+    }
+    if options.model and not options.model.endswith(".gguf"):
+        flags["model"] = options.model
+    config = load_config(paths.config_file, environ, data_dir=paths.data_dir, flags=flags)
+    roots = tuple(dict.fromkeys([Path.cwd(), *options.roots, *config.roots]))  # D2
+    for root in roots:
+        if config.data_dir.resolve().is_relative_to(root.resolve()):
+            _log.debug("The data folder lies in the root %s", root)
+    if config.host not in ("127.0.0.1", "::1", "localhost"):
+        raise UsageError(
+            f"host = {config.host!r} would let the network in, and this release has no passwords. "
+            "Leave it at 127.0.0.1 and reach it through an SSH tunnel or a private network's proxy."
+        )
+    return msgspec.structs.replace(config, roots=roots)
+
+
+def _say_ready(console: Console, server: Ready, choice: Choice, *, background: bool) -> None:
+    console.print()
+    console.print(f"  [bold]towline {__version__}[/bold] is up at [bold]{server.url}[/bold]")
+    if not background:
+        console.print(f"  Open   [bold]{server.pairing_url}[/bold]", soft_wrap=True)
+        console.print("         (it works once, for 10 minutes; `towline pair` makes a new one)")
+    if server.resumed:
+        console.print(f"  Taken up again: {server.resumed} unfinished session(s).")
+    console.print(f"  Model  {escape(choice.model)}")
+    console.print(f"         {escape(choice.why)}", soft_wrap=True)
+    console.print("  Stop   Ctrl+C\n")
+
+
+async def _start_local(models: Models, console: Console) -> None:
+    """Have the model ready before the first prompt; what goes wrong is said at once."""
+    try:
+        model = await models.local.start()
+    except LocalModelError as error:
+        console.print(f"\n  The local model is not there: {escape(error.message)}", soft_wrap=True)
+        return
+    for line in describe_local_model(model.facts, models.local.speed):
+        console.print(f"  {escape(line)}", soft_wrap=True)

@@ -1,0 +1,122 @@
+"""What can go wrong between a program and its server.
+
+```
+TowlineError
+├─ VersionMismatch           the server speaks another major version (towline_protocol)
+└─ ClientError               root of this branch; never raised itself
+   ├─ ConnectionLost         no answer, or one that a proxy made up
+   ├─ ContractUnavailable    a success that no towline server sent
+   ├─ Unauthorized           the credential is missing, wrong or revoked
+   ├─ CommandRejected        the server said no; .problem says why
+   └─ TurnUnfinished         a turn that was asked for failed or was stopped
+```
+"""
+
+from typing import ClassVar
+
+from towline_protocol import Fault, Problem, TowlineError
+
+__all__ = [
+    "ClientError",
+    "CommandRejected",
+    "ConnectionLost",
+    "ContractUnavailable",
+    "TurnUnfinished",
+    "Unauthorized",
+]
+
+
+class ClientError(TowlineError):
+    """The root of all that this package raises on purpose. Never raised itself."""
+
+
+class ConnectionLost(ClientError):
+    """No answer came, or one that a proxy made up; trying again may help (C4.7)."""
+
+    code: ClassVar[str] = "upstream_unavailable"
+
+    def __init__(
+        self, message: str, *, status: int | None = None, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.status = status
+        """The HTTP status of what came instead of an answer; `None` when nothing came."""
+
+
+class ContractUnavailable(ClientError):
+    """A success without the contract's header: no towline server sent it, so no retry (C2.1).
+
+    `reason` is `missing_header`, `bad_header` or `not_json`.
+    """
+
+    code: ClassVar[str] = "capability_unavailable"
+
+    def __init__(self, message: str, *, status: int, reason: str) -> None:
+        super().__init__(message, reason=reason)
+        self.status = status
+        """The HTTP status of that answer."""
+
+
+class Unauthorized(ClientError):
+    """The credential is missing, wrong or revoked (C4.6)."""
+
+    code: ClassVar[str] = "unauthorized"
+
+    def __init__(self, message: str, *, problem: Problem | None = None) -> None:
+        super().__init__(
+            message,
+            scope="client.auth",
+            reason=None if problem is None else problem.reason,
+            details=None if problem is None else problem.details,
+        )
+        self.problem = problem
+        """The server's own words; `None` when there were none."""
+
+
+class CommandRejected(ClientError):
+    """The server understood and said no. `problem` holds the code and whether to try again.
+
+    `code` of an instance is the problem's own code (C2.3).
+    """
+
+    code: ClassVar[str] = "rejected"
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(
+            problem.detail,
+            retry_after_s=problem.retry_after_s,
+            reason=problem.reason,
+            scope=problem.scope,
+            details=problem.details,
+        )
+        self.problem = problem
+        """The answer as it came (C2.2)."""
+        self.code = problem.code  # pyright: ignore[reportAttributeAccessIssue] - each says its own
+
+    @property
+    def retry(self) -> str:
+        """`none`, `same_request` or `refresh`: what the server advises."""
+        return self.problem.retry
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.problem.status
+
+
+class TurnUnfinished(ClientError):
+    """A turn that `Session.ask` waited for failed or was stopped."""
+
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(self, message: str, *, outcome: str, fault: Fault | None = None) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        """`failed` or `cancelled`."""
+        self._fault = fault
+        if fault is not None:
+            self.code = fault.code  # pyright: ignore[reportAttributeAccessIssue] - the turn's own
+
+    def fault(self) -> Fault:
+        """The turn's own fault, when it had one."""
+        return self._fault if self._fault is not None else super().fault()

@@ -1,0 +1,152 @@
+"""The transport over HTTP, on aiohttp. Imported with the first client that needs it."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from towline_client.errors import ConnectionLost
+from towline_client.transport import Call, Reply, StreamReply
+from towline_protocol import UsageError
+
+__all__ = ["CONNECT_S", "KEEP_ALIVE_S", "HttpTransport"]
+
+CONNECT_S: Final = 10.0
+"""Seconds to reach the server (C4.5)."""
+KEEP_ALIVE_S: Final = 10.0
+"""Seconds an idle connection is kept: shorter than any server keeps it, so that a request does
+not meet one that is just being closed."""
+
+_LOST: Final = (aiohttp.ClientError, OSError, TimeoutError)
+
+
+class HttpTransport:
+    """One aiohttp session for one server address."""
+
+    def __init__(self, url: str) -> None:
+        """Make a transport; nothing is opened before the first request.
+
+        Args:
+            url: The server's address, such as `http://127.0.0.1:4747`.
+
+        Raises:
+            UsageError: The address cannot be used.
+        """
+        self._url = _read_url(url)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def request(self, call: Call) -> Reply:
+        """Send an ordinary request and read the answer whole."""
+        limits = aiohttp.ClientTimeout(total=call.timeout_s, sock_connect=CONNECT_S)
+        try:
+            async with await self._send(call, limits) as answer:
+                body = await answer.read()
+        except _LOST as error:
+            raise self._lost(error) from error
+        return Reply(status=answer.status, headers=answer.headers, body=body)
+
+    @asynccontextmanager
+    async def stream(self, call: Call) -> AsyncGenerator[StreamReply]:
+        """Open a stream; how long it may be silent is the link's business."""
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
+        try:
+            answer = await self._send(call, limits)
+        except _LOST as error:
+            raise self._lost(error) from error
+        try:
+            yield StreamReply(
+                status=answer.status,
+                headers=answer.headers,
+                chunks=_Chunks(answer.content, self._lost),
+            )
+        finally:
+            answer.close()  # an open stream has no end to wait for
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _send(self, call: Call, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        headers = {"accept": "text/event-stream" if call.operation.stream else "application/json"}
+        headers.update(call.headers)
+        if call.body is not None:
+            headers["content-type"] = "application/json"
+        if call.token is not None:
+            headers["authorization"] = f"Bearer {call.token}"
+        return await self._opened().request(
+            call.operation.method,
+            self._url.joinpath(call.path.removeprefix("/"), encoded=True).with_query(call.query),
+            data=call.body,
+            headers=headers,
+            timeout=limits,
+            allow_redirects=False,
+        )
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=True,
+            )
+        return self._session
+
+    def _lost(self, error: BaseException) -> ConnectionLost:
+        address = f"{self._url.scheme}://{self._url.host}:{self._url.port}"
+        return ConnectionLost(
+            f"No answer from {address!r} ({_reason(error)}); check the address and that the "
+            "server runs."
+        )
+
+
+class _Chunks:
+    """A body's bytes as they come."""
+
+    def __init__(
+        self,
+        content: aiohttp.StreamReader,
+        lost: Callable[[BaseException], ConnectionLost],
+    ) -> None:
+        self._content = content
+        self._lost = lost
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._content.readany()
+        except _LOST as error:
+            raise self._lost(error) from error
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+
+def _read_url(url: str) -> URL:
+    try:
+        found = URL(url)
+    except ValueError:
+        found = URL()
+    if found.scheme not in ("http", "https") or not found.host:
+        raise UsageError(
+            f"{_without_secrets(url)!r} is no server address; give one such as "
+            "'http://127.0.0.1:4747'."
+        )
+    return found.with_user(None).with_query(None).with_fragment(None)
+
+
+def _without_secrets(url: str) -> str:
+    return url.rpartition("@")[2]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error.strerror or type(error.os_error).__name__
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    return type(error).__name__

@@ -1,0 +1,22 @@
+"""A server without network and clock, for tests of programs that use a client.
+
+`ScriptedServer` keeps sessions in memory and plays a script for every prompt; `ScriptedTransport`
+puts a client straight on it. Faults are asked for by name: a cut after so many frames, a lost
+reply, doubled frames, a loss, another log, pages that no towline server sent.
+"""
+
+from towline_client.testing.clock import ManualClock
+from towline_client.testing.log import ScriptedSession
+from towline_client.testing.server import ScriptedServer, refuse
+from towline_client.testing.transport import ScriptedTransport
+from towline_client.testing.turn import Script, ScriptedTurn
+
+__all__ = [
+    "ManualClock",
+    "Script",
+    "ScriptedServer",
+    "ScriptedSession",
+    "ScriptedTransport",
+    "ScriptedTurn",
+    "refuse",
+]

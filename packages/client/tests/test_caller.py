@@ -1,0 +1,265 @@
+"""Single calls: keys, retries, credentials, checks."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from towline_client import (
+    Client,
+    CommandRejected,
+    ConnectionLost,
+    ContractUnavailable,
+    Unauthorized,
+)
+from towline_client.testing import ManualClock, ScriptedServer, ScriptedTransport, refuse
+from towline_client.transport import Call, Reply, check_reply
+from towline_protocol import (
+    OPERATIONS,
+    CreateSession,
+    Operation,
+    Problem,
+    SessionId,
+    VersionMismatch,
+    encode,
+)
+
+
+@asynccontextmanager
+async def _connect(
+    server: ScriptedServer, clock: ManualClock | None = None
+) -> AsyncGenerator[Client]:
+    async with (
+        asyncio.timeout(10),
+        server,
+        Client("", "token", transport=ScriptedTransport(server), clock=clock) as client,
+    ):
+        yield client
+
+
+def _names(server: ScriptedServer) -> list[str]:
+    return [call.operation.name for call in server.calls]
+
+
+async def test_every_operation_of_the_table_can_be_called() -> None:
+    server = ScriptedServer()
+    async with _connect(server) as client:
+        assert (await client.health()).status == "ok"
+        assert (await client.claim("ABCD-1234", name="laptop")).user == "me"
+        assert (await client.pair()).code == "ABCD1234"
+        assert (await client.me()).user == "me"
+        info = await client.create_session(CreateSession(title="A talk"))
+        assert (await client.list_sessions(limit=5, after="x")).sessions == (info,)
+        assert server.calls[-1].query == {"limit": "5", "after": "x"}
+        assert (await client.list_sessions()).next is None
+        assert await client.get_session(info.id) == info
+        assert (await client.get_view(info.id)).view.title == "A talk"
+        session = await client.open(info.id)
+        await session.ask("Hello")
+        assert (await session.interrupt()).turn is None
+        await client.logout()
+    missing = set(OPERATIONS) - set(_names(server)) - {"answer_permission"}
+    assert not missing, "an operation of the table has no call"
+
+
+@pytest.mark.rules("C2.5", "S25")
+async def test_a_prompt_whose_reply_was_lost_is_sent_again_under_the_same_key() -> None:
+    server = ScriptedServer()
+    async with _connect(server) as client:
+        session = await client.open()
+        server.lose.append("send_prompt")
+        assert await session.ask("once") == "You said: once"
+        sent = [call for call in server.calls if call.operation.name == "send_prompt"]
+        assert len(sent) == 2
+        assert len({call.headers["idempotency-key"] for call in sent}) == 1
+        said = [entry for entry in session.view.messages if entry.role == "user"]
+        assert len(said) == 1
+        assert said[0].key == sent[0].headers["idempotency-key"]
+
+
+@pytest.mark.rules("C2.5")
+async def test_a_key_of_ones_own_is_used() -> None:
+    server = ScriptedServer()
+    async with _connect(server) as client:
+        first = await client.create_session(key="mine")
+        assert await client.create_session(key="mine") == first
+        assert await client.create_session() != first
+
+
+async def test_a_call_gives_up_after_three_retries_and_waits_between_them() -> None:
+    server = ScriptedServer()
+    clock = ManualClock()
+    async with _connect(server, clock) as client:
+        server.lose.extend(["me"] * 4)
+        asking = asyncio.create_task(client.me())
+        seen: list[tuple[int, int]] = []
+        for step_ms in (0, 999, 1, 2999, 1):
+            clock.advance(step_ms)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            seen.append((clock.now_ms(), len(server.calls)))
+        assert seen == [(0, 2), (999, 2), (1000, 3), (3999, 3), (4000, 4)]
+        with pytest.raises(ConnectionLost):
+            await asking
+
+
+async def test_a_call_that_might_act_twice_is_not_sent_again() -> None:
+    server = ScriptedServer()
+    async with _connect(server) as client:
+        server.lose.append("claim")
+        with pytest.raises(ConnectionLost):
+            await client.claim("ABCD1234")
+        assert _names(server) == ["claim"]
+
+
+@pytest.mark.rules("C2.3")
+async def test_a_busy_server_is_asked_again_after_the_time_it_names() -> None:
+    server = ScriptedServer()
+    clock = ManualClock()
+    async with _connect(server, clock) as client:
+        busy = refuse("draining", "The server is restarting; wait.", retry_after_s=2)
+        server.replies["me"] = deque([busy])
+        asking = asyncio.create_task(client.me())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert _names(server) == ["me"]
+        clock.advance(2000)
+        assert (await asking).user == "me"
+
+
+async def test_a_wait_of_days_is_the_callers_decision() -> None:
+    server = ScriptedServer()
+    async with _connect(server) as client:
+        server.replies["me"] = deque([refuse("rate_limited", "Wait.", retry_after_s=259_200)])
+        with pytest.raises(CommandRejected) as caught:
+            await client.me()
+        assert caught.value.retry == "same_request"
+        assert caught.value.retry_after_s == 259_200
+        assert caught.value.fault().code == "rate_limited"
+
+
+async def test_a_refusal_that_a_retry_does_not_help_comes_at_once() -> None:
+    server = ScriptedServer()
+    async with _connect(server) as client:
+        with pytest.raises(CommandRejected) as caught:
+            await client.get_session(SessionId("ses_none"))
+        assert caught.value.problem.code == "not_found"
+        assert _names(server) == ["get_session"]
+
+
+async def test_the_credential_is_asked_for_every_request_and_not_for_open_ones() -> None:
+    server = ScriptedServer()
+    count = 0
+
+    async def credential() -> str:
+        nonlocal count
+        count += 1
+        return f"token {count}"
+
+    transport = ScriptedTransport(server)
+    async with asyncio.timeout(10), server, Client("", credential, transport=transport) as client:
+        await client.health()
+        await client.me()
+        await client.me()
+    assert [call.token for call in server.calls] == [None, "token 1", "token 2"]
+    assert "token" not in repr(server.calls)
+
+
+async def test_ids_cannot_leave_their_place_in_the_path() -> None:
+    server = ScriptedServer()
+    async with _connect(server) as client:
+        with pytest.raises(CommandRejected):
+            await client.get_session(SessionId("../auth/me?x=/#"))
+    assert server.calls[0].path == "/api/sessions/..%2Fauth%2Fme%3Fx%3D%2F%23"
+
+
+async def test_an_answer_that_cannot_be_read_is_no_success() -> None:
+    server = ScriptedServer()
+    head = {"towline-contract": "1", "content-type": "application/json"}
+    async with _connect(server) as client:
+        server.replies["me"] = deque([Reply(status=200, headers=head, body=b"{}")])
+        with pytest.raises(ContractUnavailable) as caught:
+            await client.me()
+        assert (caught.value.reason, caught.value.status) == ("not_json", 200)
+
+
+def _check(status: int, headers: dict[str, str], body: bytes = b"", name: str = "me") -> None:
+    reply = Reply(status=status, headers=headers, body=body)
+    assert "secret" not in repr(reply)
+    check_reply(reply, OPERATIONS[name])
+
+
+_JSON = "application/json"
+
+
+@pytest.mark.rules("C2.1")
+@pytest.mark.parametrize(
+    ("status", "headers", "reason"),
+    [
+        (200, {"content-type": _JSON}, "missing_header"),
+        (302, {"location": "http://portal/"}, "missing_header"),
+        (302, {"towline-contract": "1"}, "missing_header"),
+        (200, {"towline-contract": "", "content-type": _JSON}, "bad_header"),
+        (200, {"towline-contract": "1.0", "content-type": _JSON}, "bad_header"),
+        (200, {"towline-contract": "1", "content-type": "text/html; charset=utf-8"}, "not_json"),
+        (200, {"towline-contract": "1"}, "not_json"),
+    ],
+)
+def test_a_success_must_carry_the_contract(
+    status: int, headers: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(ContractUnavailable) as caught:
+        _check(status, headers)
+    assert (caught.value.status, caught.value.reason) == (status, reason)
+
+
+def test_a_success_with_the_contract_passes() -> None:
+    _check(200, {"towline-contract": "1", "content-type": "application/json; charset=utf-8"})
+    _check(204, {"towline-contract": "1"}, name="logout")
+    _check(200, {"towline-contract": "1", "content-type": "text/event-stream"}, name="follow")
+
+
+@pytest.mark.rules("C2.1")
+def test_another_major_version_is_told_apart() -> None:
+    with pytest.raises(VersionMismatch, match="update the older"):
+        _check(200, {"towline-contract": "2", "content-type": _JSON})
+    problem = (
+        b'{"title":"","status":400,"detail":"Speak 2.","code":"version_mismatch","retry":"none"}'
+    )
+    with pytest.raises(VersionMismatch, match=r"Speak 2\."):
+        _check(400, {"towline-contract": "2"}, problem)
+
+
+@pytest.mark.rules("C4.7")
+def test_an_error_without_the_contract_came_from_a_proxy() -> None:
+    with pytest.raises(ConnectionLost) as caught:
+        _check(503, {"retry-after": "7"}, b"<html>")
+    assert (caught.value.status, caught.value.retry_after_s) == (503, 7.0)
+
+
+def test_an_error_without_a_readable_problem_still_says_its_status() -> None:
+    with pytest.raises(CommandRejected) as caught:
+        _check(503, {"towline-contract": "1", "retry-after": "soon"}, b"\xff")
+    assert (caught.value.status, caught.value.retry) == (503, "same_request")
+    with pytest.raises(CommandRejected) as caught:
+        _check(418, {"towline-contract": "1"}, b"[]")
+    assert (caught.value.status, caught.value.retry) == (418, "none")
+
+
+def test_a_refused_credential_keeps_the_servers_words() -> None:
+    problem = Problem(
+        title="", status=401, detail="Expired; sign in.", code="unauthorized", retry="none"
+    )
+    with pytest.raises(Unauthorized) as caught:
+        _check(401, {"towline-contract": "1"}, encode(problem))
+    assert caught.value.problem is not None
+    assert caught.value.fault().scope == "client.auth"
+    assert Unauthorized("No token.").problem is None
+
+
+def test_a_call_shows_neither_token_nor_body() -> None:
+    operation: Operation = OPERATIONS["claim"]
+    call = Call(operation=operation, path=operation.path, body=b'{"code":"secret"}', token="secret")
+    assert repr(call) == "Call(POST /api/auth/claim)"

@@ -1,0 +1,1 @@
+"""HTTP: the contract table as routes."""

@@ -1,0 +1,187 @@
+"""The server as an ASGI app: routes made from the contract table."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Mount, Route
+
+from towline_protocol import OPERATIONS, Fault, Operation, TowlineError, UsageError, encode
+from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY, App, Guard, request_id
+from towline_server.api.handlers import HANDLERS, Call, Service
+from towline_server.api.problem import problem
+from towline_server.api.stream import Streams
+from towline_server.errors import (
+    BodyTooLarge,
+    Draining,
+    MediaUnsupported,
+    MethodRefused,
+    RouteNotFound,
+)
+
+__all__ = ["make_app"]
+
+_log: Final = logging.getLogger("towline.server")
+
+_METHODS: Final = ["DELETE", "GET", "PATCH", "POST", "PUT"]
+_BIG_BODIES: Final = frozenset({"send_prompt", "create_session"})
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(
+    service: Service,
+    streams: Streams,
+    *,
+    pages: App | None = None,
+    hosts: frozenset[str] = frozenset(),
+) -> Guard:
+    """The whole server behind one ASGI callable.
+
+    Args:
+        service: What handlers work with.
+        streams: Serves the event streams.
+        pages: Serves every path outside `/api`; `None` for no pages.
+        hosts: Names beside loopback under which the server may be reached.
+    """
+    routes: list[Route] = []
+    for operation in OPERATIONS.values():
+        endpoint = (
+            _stream_endpoint(service, streams)
+            if operation.stream
+            else _endpoint(operation, service, streams)
+        )
+        routes.append(Route(operation.path, endpoint, methods=[operation.method]))
+    rest: list[BaseRoute] = [Route("/api/{path:path}", _nothing_at(routes), methods=_METHODS)]
+    if pages is not None:
+        rest.append(Mount("/", app=pages))
+    app = Starlette(routes=[*routes, *rest], exception_handlers={HTTPException: _http_problem})
+    return Guard(app, hosts=hosts)
+
+
+def _nothing_at(routes: Sequence[Route]) -> Endpoint:
+    """Answers what no operation does: a wrong method is told from a wrong path."""
+
+    async def served(request: Request) -> Response:
+        for route in routes:
+            match, _ = route.matches(request.scope)
+            if match is Match.PARTIAL:
+                raise HTTPException(405, headers={"allow": ", ".join(sorted(route.methods or ()))})
+        raise HTTPException(404)
+
+    return served
+
+
+def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpoint:
+    handler = HANDLERS[operation.name]
+    decoder = None if operation.request is None else msgspec.json.Decoder(operation.request)
+    bound = MAX_PROMPT_BODY if operation.name in _BIG_BODIES else MAX_BODY
+
+    async def serve(request: Request) -> Response:
+        user = "" if operation.open else await service.access.user(request)
+        if streams.draining and operation.method != "GET":
+            raise Draining("The server shuts down; come back in a moment.", retry_after_s=5)
+        raw = b"" if decoder is None else await _read_body(request, bound)
+        body = None if decoder is None else _decode(decoder, raw)
+        if not operation.idempotent:
+            return _answer(operation, await handler(_call(request, service, user, body)))
+        async with service.repeats.in_turn(request, user):
+            earlier = await service.repeats.find(request, user, operation.name, raw)
+            if earlier is not None:
+                return earlier
+            remember = service.repeats.remember(
+                request, user, operation.name, raw, operation.status
+            )
+            call = Call(request=request, service=service, user=user, body=body, remember=remember)
+            return _answer(operation, await handler(call))
+
+    return _with_problems(serve)
+
+
+def _stream_endpoint(service: Service, streams: Streams) -> Endpoint:
+    async def serve(request: Request) -> Response:
+        user = await service.access.user(request)
+        return cast("Response", await streams.open(request, user))
+
+    return _with_problems(serve)
+
+
+def _with_problems(serve: Endpoint) -> Endpoint:
+    """The rim of a request: every error becomes a problem answer, a surprise is logged."""
+
+    async def served(request: Request) -> Response:
+        name = request_id(request.scope)
+        try:
+            return await serve(request)
+        except TowlineError as error:
+            return problem(error.fault(), name)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except Exception:
+            _log.exception("Request %s failed by a fault of ours", name)
+            return problem(_internal(), name)
+
+    return served
+
+
+def _call(request: Request, service: Service, user: str, body: Any) -> Call:
+    return Call(request=request, service=service, user=user, body=body)
+
+
+async def _read_body(request: Request, bound: int) -> bytes:
+    """The body's bytes, up to a bound.
+
+    Raises:
+        BodyTooLarge: There are more.
+        MediaUnsupported: It is not said to be JSON.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise MediaUnsupported(f"The body is {kind!r}; send it as application/json.")
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > bound:
+            raise BodyTooLarge(f"The body is larger than {bound} bytes; send less at once.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], raw: bytes) -> Any:
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise UsageError(f"The body does not fit: {error}. Mend it and send it again.") from error
+
+
+def _answer(operation: Operation, answer: Any) -> Response:
+    if isinstance(answer, Response):
+        return answer
+    return Response(encode(answer), status_code=operation.status, media_type="application/json")
+
+
+async def _http_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    name = request_id(request.scope)
+    path = request.url.path
+    if error.status_code == 405:
+        fault = MethodRefused(f"{request.method} is not offered at {path!r}.").fault()
+    else:
+        fault = RouteNotFound(f"There is nothing at {path!r}; see the list of operations.").fault()
+    response = problem(fault, name)
+    if error.headers:
+        response.headers.update(error.headers)
+    return response
+
+
+def _internal() -> Fault:
+    return Fault(
+        code="internal_error",
+        message="The server failed by a fault of its own; its log names this request.",
+    )

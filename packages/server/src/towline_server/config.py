@@ -1,0 +1,208 @@
+"""The settings that people turn (D3): a TOML file, then the environment, then flags.
+
+Everything else is a constant. Where the file and the data folder lie is the program's business;
+here they are arguments.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from towline_protocol import UsageError
+
+__all__ = ["CONFIG_KEYS", "ENVIRONMENT_PREFIX", "Config", "load_config"]
+
+ENVIRONMENT_PREFIX: Final = "TOWLINE_"
+"""`TOWLINE_PORT` sets `port`, and so on. Other variables with this prefix are not ours to judge."""
+
+_LONGEST_WINDOW_S: Final = 7 * 24 * 3600  # a week: a longer wait is a mistyped number
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one server; checked, so that nobody has to check them again."""
+
+    data_dir: Path
+    """The folder that holds the store; made when missing."""
+    host: str = "127.0.0.1"
+    """The address to listen at."""
+    port: int = 4747
+    """The port to listen at; 0 for any free one."""
+    roots: tuple[Path, ...] = ()
+    """The folders an agent may work in; absolute (D2)."""
+    model: str | None = None
+    """`provider/model` of new sessions; `None` to choose by what is there."""
+    mode: str = "ask"
+    """The mode of new sessions: `ask` or `auto`."""
+    permission_window_s: float = 120.0
+    """Seconds until a permission nobody answers is denied, while somebody looks (C5.9)."""
+    permission_window_away_s: float = 1800.0
+    """The same, in seconds, once a wake-up has gone out (C5.9)."""
+    orphan_turn: str = "continue"
+    """What a turn does when its last reader left: `continue` or `interrupt` (C5.13)."""
+    orphan_turn_s: float = 60.0
+    """Seconds without a reader until `interrupt` acts."""
+    server_name: str = "towline"
+    """What the server calls itself on screens."""
+
+
+class _Key(msgspec.Struct, frozen=True):
+    check: Callable[[Any], object]  # gives the value to keep; ValueError when it is not allowed
+    allowed: str  # ends the sentence "allowed: …"
+    from_text: Callable[[str], object] = str  # how the environment and flags write it
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value.strip()
+
+
+def _one_of(*words: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in words:
+            raise ValueError
+        return cast("str", value)
+
+    return check
+
+
+def _model(value: Any) -> str:
+    provider, slash, model = _text(value).partition("/")
+    if not (provider and slash and model):
+        raise ValueError
+    return _text(value)
+
+
+def _port(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= 65535:  # `True` is no port
+        raise ValueError
+    return value
+
+
+def _window(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError  # noqa: TRY004 - the caller makes one sentence of all of these
+    if not 1 <= value <= _LONGEST_WINDOW_S:
+        raise ValueError
+    return float(value)
+
+
+def _folder(value: Any) -> Path:
+    try:
+        path = Path(_text(value)).expanduser()
+    except RuntimeError as error:  # `~nobody`, or no home at all
+        raise ValueError from error
+    if not path.is_absolute():
+        raise ValueError
+    return path
+
+
+def _folders(value: Any) -> tuple[Path, ...]:
+    if not isinstance(value, list):
+        raise ValueError  # noqa: TRY004 - as above
+    return tuple(_folder(item) for item in cast("list[Any]", value))
+
+
+def _split_paths(text: str) -> list[str]:
+    return [part for part in text.split(os.pathsep) if part]
+
+
+_SECONDS: Final = f"a number of seconds from 1 to {_LONGEST_WINDOW_S}"
+
+_KEYS: Final[dict[str, _Key]] = {
+    "data_dir": _Key(_folder, "an absolute folder, or one that starts with ~"),
+    "host": _Key(_text, "an address or host name, such as '127.0.0.1' or '0.0.0.0'"),
+    "port": _Key(_port, "a whole number from 0 (any free port) to 65535", int),
+    "roots": _Key(_folders, "a list of absolute folders, or ones that start with ~", _split_paths),
+    "model": _Key(_model, "'provider/model', such as 'openai/gpt-5'"),
+    "mode": _Key(_one_of("ask", "auto"), "'ask' or 'auto'"),
+    "permission_window_s": _Key(_window, _SECONDS, float),
+    "permission_window_away_s": _Key(_window, _SECONDS, float),
+    "orphan_turn": _Key(_one_of("continue", "interrupt"), "'continue' or 'interrupt'"),
+    "orphan_turn_s": _Key(_window, _SECONDS, float),
+    "server_name": _Key(_text, "some text"),
+}
+
+CONFIG_KEYS: Final = tuple(sorted(_KEYS))
+"""The names of all keys: fields of `Config`, keys of the file, and behind `TOWLINE_`."""
+
+
+def load_config(
+    file: Path,
+    environ: Mapping[str, str],
+    *,
+    data_dir: Path,
+    flags: Mapping[str, str] | None = None,
+) -> Config:
+    """The settings out of all sources; a flag beats the environment, which beats the file.
+
+    Args:
+        file: The `config.toml`; it need not exist.
+        environ: The environment.
+        data_dir: The data folder when no source names one.
+        flags: Key to text, as given on a command line.
+
+    Raises:
+        UsageError: A source holds an unknown key or a value that is not allowed, or the file is
+            no TOML. The message names the source, the key, the value and what is allowed.
+    """
+    values: dict[str, object] = {"data_dir": data_dir}
+    for key, value in _read_file(file).items():
+        values[key] = _checked(key, value, f"{key!r} in {str(file)!r}")
+    for key in CONFIG_KEYS:
+        name = f"{ENVIRONMENT_PREFIX}{key.upper()}"
+        text = environ.get(name, "")
+        if text:  # an empty variable counts as unset, as in a shell
+            values[key] = _checked(key, _typed(key, text), f"the environment variable {name!r}")
+    for key, text in (flags or {}).items():
+        values[key] = _checked(key, _typed(key, text), f"the option --{key.replace('_', '-')}")
+    return Config(**cast("dict[str, Any]", values))
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{str(file)!r} is not TOML: {error}. Correct that place, or move the file away."
+        ) from error
+    except OSError as error:
+        raise UsageError(
+            f"{str(file)!r} cannot be read ({error.strerror}): make it a readable file, or move it "
+            "away."
+        ) from error
+    for key in found:
+        if key not in _KEYS:
+            raise UsageError(_unknown_key(key, file))
+    return found
+
+
+def _unknown_key(key: str, file: Path) -> str:
+    near = difflib.get_close_matches(key, CONFIG_KEYS, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    return f"Unknown key {key!r} in {str(file)!r}. {hint}Known keys: {', '.join(CONFIG_KEYS)}."
+
+
+def _typed(key: str, text: str) -> object:
+    """The text as the file would have it; as it stands when it cannot be read so."""
+    try:
+        return _KEYS[key].from_text(text)
+    except ValueError:
+        return text
+
+
+def _checked(key: str, value: object, where: str) -> object:
+    row = _KEYS[key]
+    try:
+        return row.check(value)
+    except ValueError as error:
+        raise UsageError(
+            f"{where[0].upper()}{where[1:]} is {value!r}; allowed: {row.allowed}."
+        ) from error

@@ -1,0 +1,208 @@
+"""What can go wrong in the server.
+
+```
+TowlineError
+├─ SessionError                never raised itself
+│  ├─ SessionNotFound          no such session, or not this user's (C2.9)
+│  ├─ SessionBusy              the session cannot do that now
+│  ├─ SessionGone              closed or deleted: it takes no more prompts (C2.10)
+│  ├─ AlreadyAnswered          somebody decided otherwise, or the digest does not fit
+│  ├─ InboxFull                too many prompts wait
+│  ├─ Rejected                 a well-formed wish that cannot be granted
+│  ├─ RootForbidden            a folder outside the server's roots (D2)
+│  ├─ CursorExpired            the list cannot go on from that cursor
+│  └─ TooManyReaders           all reader places of the session are taken (C6)
+├─ StoreError                  the store could not do its work
+│  ├─ StoreFull                no room on the disk
+│  ├─ StoreCorrupt             what is stored is not what was written
+│  └─ StoreLocked              another process owns the data folder (C5.3)
+├─ AccessDenied                no credential, or an unknown one
+├─ TooManyTries                too many wrong codes
+├─ KeyReused                   one idempotency key, two bodies
+├─ BodyTooLarge, MediaUnsupported, RouteNotFound, MethodRefused, Draining
+├─ HostRefused                 a host or origin that is not ours
+└─ AddressInUse                another program listens there
+```
+"""
+
+from typing import Any, ClassVar
+
+from towline_protocol import TowlineError
+
+__all__ = [
+    "AccessDenied",
+    "AddressInUse",
+    "AlreadyAnswered",
+    "BodyTooLarge",
+    "CursorExpired",
+    "Draining",
+    "HostRefused",
+    "InboxFull",
+    "KeyReused",
+    "MediaUnsupported",
+    "MethodRefused",
+    "Rejected",
+    "RootForbidden",
+    "RouteNotFound",
+    "SessionBusy",
+    "SessionError",
+    "SessionGone",
+    "SessionNotFound",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFull",
+    "StoreLocked",
+    "TooManyReaders",
+    "TooManyTries",
+]
+
+
+class SessionError(TowlineError):
+    """Something about one session. Never raised itself."""
+
+
+class SessionNotFound(SessionError):
+    """There is no such session, or it is not this user's; both look the same (C2.9)."""
+
+    code: ClassVar[str] = "not_found"
+
+
+class SessionBusy(SessionError):
+    """The session cannot do that now; `reason` says why, such as `turn_active`."""
+
+    code: ClassVar[str] = "conflict"
+
+
+class SessionGone(SessionError):
+    """The session is closed or deleted. It can perhaps be read, never prompted (C2.10)."""
+
+    code: ClassVar[str] = "gone"
+
+
+class CursorExpired(SessionError):
+    """A page of the session list cannot go on from that cursor: ask for the first page."""
+
+    code: ClassVar[str] = "precondition_failed"
+
+
+class TooManyReaders(SessionError):
+    """All reader places of the session are taken (C6); try again when one has left."""
+
+    code: ClassVar[str] = "capacity_exceeded"
+
+
+class AlreadyAnswered(SessionError):
+    """A decision that comes second, or that was made on something else (C5.10)."""
+
+    code: ClassVar[str] = "conflict"
+
+
+class InboxFull(SessionError):
+    """Too many prompts wait in the session (C6)."""
+
+    code: ClassVar[str] = "capacity_exceeded"
+
+
+class Rejected(SessionError):
+    """The request is well formed, but what it names is not on offer."""
+
+    code: ClassVar[str] = "rejected"
+
+
+class RootForbidden(SessionError):
+    """The folder lies outside those that the server may work in (D2)."""
+
+    code: ClassVar[str] = "forbidden"
+
+
+class AccessDenied(TowlineError):
+    """No credential, or one that is not known here; `reason` says which."""
+
+    code: ClassVar[str] = "unauthorized"
+
+
+class KeyReused(TowlineError):
+    """An `Idempotency-Key` came again with another body (C2.5)."""
+
+    code: ClassVar[str] = "idempotency_conflict"
+
+
+class BodyTooLarge(TowlineError):
+    """The body is larger than the operation takes (C6)."""
+
+    code: ClassVar[str] = "payload_too_large"
+
+
+class MediaUnsupported(TowlineError):
+    """The body is not JSON."""
+
+    code: ClassVar[str] = "unsupported_media"
+
+
+class RouteNotFound(TowlineError):
+    """There is nothing at that path."""
+
+    code: ClassVar[str] = "not_found"
+
+
+class MethodRefused(TowlineError):
+    """The path is there, but not with that method."""
+
+    code: ClassVar[str] = "method_not_allowed"
+
+
+class Draining(TowlineError):
+    """The server shuts down and takes nothing new (C5.14)."""
+
+    code: ClassVar[str] = "draining"
+
+
+class TooManyTries(TowlineError):
+    """Too many wrong codes in a short time; wait before the next one."""
+
+    code: ClassVar[str] = "rate_limited"
+
+
+class HostRefused(TowlineError):
+    """The request names a host or an origin that is not this server's."""
+
+    code: ClassVar[str] = "forbidden"
+
+
+class StoreError(TowlineError):
+    """The store could not do its work; nothing of what was asked is half written.
+
+    With `reason="stale"` somebody else appended first: load the session again.
+    """
+
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after_s: float | None = None,
+        reason: str | None = None,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            message, retry_after_s=retry_after_s, reason=reason, scope="store", details=details
+        )
+
+
+class StoreFull(StoreError):
+    """The disk of the data folder has no room; the same request works once there is some."""
+
+    code: ClassVar[str] = "store_full"
+
+
+class StoreCorrupt(StoreError):
+    """What is stored is not what was written: a damaged file, or no file of towline."""
+
+
+class StoreLocked(StoreError):
+    """Another process owns the data folder; the message names it and its address (C5.3)."""
+
+
+class AddressInUse(TowlineError):
+    """Another program listens at the address; the message says how to take another."""

@@ -1,0 +1,309 @@
+"""The server from its start to its end: bind, own the store, resume, serve, drain."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import uvicorn
+
+from towline_agent import Clock, Mint, SystemClock, mint_now
+from towline_server.api.access import Access
+from towline_server.api.app import make_app
+from towline_server.api.guard import Guard
+from towline_server.api.handlers import Service
+from towline_server.api.remember import Repeats
+from towline_server.api.stream import Streams
+from towline_server.auth.token import new_token
+from towline_server.config import Config
+from towline_server.sessions.agents import Agents, AgentSpec, Connect
+from towline_server.sessions.registry import Sessions
+from towline_server.store import meta
+from towline_server.store.sqlite_store import SqliteStore, open_store
+from towline_server.store.writer import CommitHook
+from towline_server.stream.listener import open_listener
+from towline_server.stream.pump import HEARTBEAT_S, STALL_S
+from towline_server.web.serve import load_web_app
+
+__all__ = ["GRACE_S", "BuiltApp", "OwnSignals", "Ready", "RunFile", "build_app", "serve"]
+
+_log: Final = logging.getLogger("towline.server")
+
+GRACE_S: Final = 30.0
+"""Seconds that running turns have to end when the server stops (C5.14)."""
+_PORTS: Final = 20  # free ports that are looked for after the usual one
+
+
+class RunFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What `run.json` holds: how programs of this user find the server (D1)."""
+
+    url: str
+    """The server's address."""
+    pid: int
+    """Its process."""
+    token: str
+    """A token that lives as long as the process."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """The server listens."""
+
+    url: str
+    """Its address."""
+    code: str
+    """A one-time code for the first device."""
+    token: str
+    """The token of `run.json`."""
+    resumed: int
+    """Sessions that were taken up again."""
+
+    @property
+    def pairing_url(self) -> str:
+        """The page, with the code in its fragment: it never reaches a server's log."""
+        return f"{self.url}/#code={self.code}"
+
+
+async def serve(
+    config: Config,
+    *,
+    agents: Mapping[str, AgentSpec],
+    connect: Connect,
+    default_model: str,
+    version: str,
+    on_ready: Callable[[Ready], None],
+    run_file: Path | None = None,
+    port_fixed: bool = False,
+    clock: Clock | None = None,
+    mint: Mint = mint_now,
+    on_commit: CommitHook | None = None,
+    grace_s: float = GRACE_S,
+) -> None:
+    """Serve until a signal says stop (C5.14).
+
+    Args:
+        config: The settings.
+        agents: The agents by name.
+        connect: Finds a model's provider.
+        default_model: The model of a session that names none.
+        version: The version that is shown to clients.
+        on_ready: Told once, when the server listens.
+        run_file: Where to leave the address for programs of this user; removed at the end.
+        port_fixed: Whether somebody asked for this very port; else the next free one is taken.
+        clock: Time.
+        mint: Ids.
+        on_commit: A seam for crash tests, see `open_store`.
+        grace_s: Seconds that running turns have to end.
+
+    Raises:
+        AddressInUse: The port is taken.
+        StoreLocked: Another server owns the data folder.
+        StoreError: The store cannot be used.
+    """
+    clock = clock or SystemClock()
+    others = 0 if port_fixed else _PORTS
+    with contextlib.closing(open_listener(config.host, config.port, others=others)) as listener:
+        store = await open_store(config.data_dir, mint=mint, on_commit=on_commit)
+        fleet = Agents(agents, connect=connect, default_model=default_model, clock=clock, mint=mint)
+        try:
+            built = await build_app(
+                config, store=store, fleet=fleet, url=_url(listener), version=version,
+                clock=clock, mint=mint, token=new_token(),
+            )  # fmt: skip
+            await _run(built, listener, store, on_ready, run_file, grace_s)
+        finally:
+            await fleet.aclose()
+            await store.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltApp:
+    """A server without its socket."""
+
+    app: Guard
+    """The ASGI app."""
+    sessions: Sessions
+    """Its sessions; to be started, drained and closed."""
+    streams: Streams
+    """Its streams; to be drained."""
+    access: Access
+    """Who may come in."""
+    url: str
+    """The address it is reached at."""
+    token: str
+    """The token for programs of this user."""
+
+
+async def build_app(
+    config: Config,
+    *,
+    store: SqliteStore,
+    fleet: Agents,
+    url: str,
+    version: str,
+    clock: Clock,
+    mint: Mint,
+    token: str,
+    heartbeat_s: float = HEARTBEAT_S,
+    stall_s: float = STALL_S,
+) -> BuiltApp:
+    """Put the floors together; nothing runs yet.
+
+    Args:
+        config: The settings.
+        store: Keeps the log.
+        fleet: The agents.
+        url: The address that pairing links name.
+        version: The version that is shown to clients.
+        clock: Time.
+        mint: Ids.
+        token: The token for programs of this user.
+        heartbeat_s: Seconds between heartbeats of a stream.
+        stall_s: Seconds after which a stream that nobody takes is cut.
+
+    Raises:
+        StoreError: The store cannot be used.
+    """
+    sessions = Sessions(
+        store,
+        agents=fleet,
+        clock=clock,
+        mint=mint,
+        roots=config.roots or (Path.cwd(),),
+        mode=config.mode,
+        permission_window_s=config.permission_window_s,
+    )
+    server_id = await store.write(lambda c: meta.claim(c, "server_id", secrets.token_hex(6)))
+    access = Access(
+        store,
+        server_id=server_id,
+        local_token=token,
+        now_ms=clock.now_ms,
+        monotonic=clock.monotonic,
+    )
+    pages = load_web_app()
+    streams = Streams(
+        sessions,
+        store=store,
+        clock=clock,
+        version=version,
+        web_build=pages.build,
+        heartbeat_s=heartbeat_s,
+        stall_s=stall_s,
+    )
+    service = Service(
+        sessions=sessions,
+        access=access,
+        repeats=Repeats(store, clock.now_ms),
+        log=store.log,
+        version=version,
+        server_name=config.server_name,
+        address=lambda: url,
+    )
+    app = make_app(service, streams, pages=pages, hosts=_hosts(config))
+    return BuiltApp(
+        app=app, sessions=sessions, streams=streams, access=access, url=url, token=token
+    )
+
+
+async def _run(
+    built: BuiltApp,
+    listener: socket.socket,
+    store: SqliteStore,
+    on_ready: Callable[[Ready], None],
+    run_file: Path | None,
+    grace_s: float,
+) -> None:
+    """Resume, serve, and drain when a signal comes."""
+    resumed = await built.sessions.start()
+    server = OwnSignals(_uvicorn_config(built.app))
+    store.announce(built.url)
+    with _run_file(run_file, RunFile(url=built.url, pid=os.getpid(), token=built.token)):
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            stop = _signals()
+            code, _ = built.access.new_code()
+            on_ready(Ready(url=built.url, code=code, token=built.token, resumed=resumed))
+            await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
+            built.streams.drain()
+            await built.sessions.drain(grace_s)
+        finally:
+            built.streams.drain()
+            server.should_exit = True
+            await asyncio.wait({running})
+            await built.sessions.close()
+        running.result()
+
+
+class OwnSignals(uvicorn.Server):
+    """uvicorn without its hands on the signals: the drain is ours (C5.14)."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave the signals alone."""
+        yield
+
+
+def _uvicorn_config(app: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=5,
+    )
+
+
+def _signals() -> asyncio.Future[None]:
+    """Done at the first SIGTERM or SIGINT; the second one ends the process at once."""
+    loop = asyncio.get_running_loop()
+    stop: asyncio.Future[None] = loop.create_future()
+
+    def heard(number: int) -> None:
+        if stop.done():
+            os._exit(128 + number)
+        stop.set_result(None)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, heard, int(number))
+    return stop
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _hosts(config: Config) -> frozenset[str]:
+    return frozenset({config.host.lower(), socket.gethostname().lower()})
+
+
+@contextlib.contextmanager
+def _run_file(path: Path | None, content: RunFile) -> Generator[None]:
+    """Leave the address for programs of this user alone, and take it away at the end (D1)."""
+    if path is None:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_suffix(".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode(content))
+    fresh.replace(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)

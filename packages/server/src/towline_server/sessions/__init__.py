@@ -1,0 +1,1 @@
+"""Conversations that outlive their clients and their server."""

@@ -1,0 +1,167 @@
+"""What a log says: the state of a session, and where a crash cut its turn (C5.4 to C5.6). Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import msgspec
+
+from towline_agent import CallRecord, Rule, Spent, Start, parse_rule
+from towline_protocol import (
+    Broken,
+    CallId,
+    Envelope,
+    MessageId,
+    PermissionId,
+    PermissionRequested,
+    PermissionResolved,
+    Private,
+    Process,
+    SessionView,
+    StepEnded,
+    StepStarted,
+    ToolEnded,
+    ToolProposed,
+    ToolStarted,
+    Transcript,
+    TurnStarted,
+    decode_envelope,
+    empty_view,
+    parse_time,
+    reduce,
+)
+from towline_server.errors import StoreCorrupt
+from towline_server.store.records import StoredRow
+
+__all__ = ["MAX_ATTEMPTS", "Loaded", "load"]
+
+MAX_ATTEMPTS: Final = 3
+"""How often a turn is resumed before it fails (C5.4)."""
+
+_private: Final = msgspec.json.Decoder(tuple[Private, ...])
+
+
+@dataclass(kw_only=True)
+class Loaded:
+    """A session as its log tells it."""
+
+    view: SessionView = field(default_factory=empty_view)
+    """What screens show."""
+    transcript: Transcript = field(default_factory=Transcript)
+    """What the provider sees."""
+    rules: list[Rule] = field(default_factory=list[Rule])
+    """What people allowed for the session."""
+    requests: dict[PermissionId, PermissionRequested] = field(
+        default_factory=dict[PermissionId, PermissionRequested]
+    )
+    """Every permission request, the newest form of each."""
+    resolved: dict[PermissionId, PermissionResolved] = field(
+        default_factory=dict[PermissionId, PermissionResolved]
+    )
+    """Every resolution."""
+    journal: dict[CallId, CallRecord] = field(default_factory=dict[CallId, CallRecord])
+    """What the open turn's calls came to."""
+    processes: dict[CallId, Process] = field(default_factory=dict[CallId, Process])
+    """Programs that were running when the log ends."""
+    spent: Spent = field(default_factory=Spent)
+    """What the open turn has used."""
+    cut_by_length: bool = False
+    """Whether the last answer hit the token limit."""
+
+    @property
+    def open_messages(self) -> tuple[MessageId, ...]:
+        """Messages that a crash left half written."""
+        return tuple(message.id for message in self.view.open_messages)
+
+    def start(self, now_ms: int) -> Start | None:
+        """How to resume the open turn; `None` when no turn is open."""
+        turn = self.view.turn
+        if turn is None:
+            return None
+        return Start(
+            turn=turn.id,
+            prompt=turn.prompt,
+            attempt=turn.attempt + 1,
+            journal=dict(self.journal),
+            spent=self.spent,
+            elapsed_s=max(0.0, (now_ms - parse_time(turn.started)) / 1000),
+            cut_by_length=self.cut_by_length,
+        )
+
+
+def load(rows: Iterable[StoredRow]) -> Loaded:
+    """Fold a whole log.
+
+    Raises:
+        StoreCorrupt: A row is no event, or a number is missing.
+    """
+    loaded = Loaded()
+    for row in rows:
+        envelope = decode_envelope(row.data)
+        if isinstance(envelope, Broken):
+            raise StoreCorrupt(
+                f"Event {row.seq!r} of the log cannot be read ({envelope.reason}); restore the "
+                "data folder from a copy."
+            )
+        take(loaded, envelope, _private.decode(row.private) if row.private else ())
+        if loaded.view.lost:
+            raise StoreCorrupt(
+                f"The log has a hole before event {row.seq!r}; restore the data folder from a copy."
+            )
+    return loaded
+
+
+def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> None:
+    """Fold one stored event into the state."""
+    loaded.view = reduce(loaded.view, envelope)
+    loaded.transcript.add(envelope.event, private, envelope.turn)
+    _journal(loaded, envelope)
+
+
+def _journal(loaded: Loaded, envelope: Envelope) -> None:
+    event = envelope.event
+    match event:
+        case TurnStarted():
+            loaded.journal.clear()
+            loaded.processes.clear()
+            loaded.spent = Spent()
+            loaded.cut_by_length = False
+        case StepStarted(attempt=1):
+            loaded.spent.steps += 1
+        case StepEnded():
+            loaded.spent.add(event.usage, event.cost)
+            loaded.cut_by_length = event.stop_reason == "max_tokens"
+        case PermissionRequested():
+            loaded.requests[event.permission] = event
+            _record(loaded, event.call, request=event)
+        case PermissionResolved():
+            _resolve(loaded, event)
+        case ToolProposed():
+            _record(loaded, event.call, proposed=True)
+        case ToolStarted():
+            _record(loaded, event.call, started=True)
+            if event.process is not None:
+                loaded.processes[event.call] = event.process
+        case ToolEnded():
+            loaded.journal.pop(event.call, None)
+            loaded.processes.pop(event.call, None)
+        case _:
+            pass
+
+
+def _record(loaded: Loaded, call: CallId, **changes: object) -> None:
+    record = loaded.journal.get(call, CallRecord(call=call))
+    loaded.journal[call] = replace(record, **changes)
+
+
+def _resolve(loaded: Loaded, event: PermissionResolved) -> None:
+    request = loaded.requests.get(event.permission)
+    if request is None or event.permission in loaded.resolved:
+        return
+    loaded.resolved[event.permission] = event
+    _record(loaded, request.call, decision=event)
+    if event.option != "allow_session":
+        return
+    for option in request.options:
+        if option.id == event.option and option.rule is not None:
+            loaded.rules.append(parse_rule(option.rule))

@@ -1,0 +1,1 @@
+"""What keeps the log: one writer, dense numbers, nothing seen before it is durable."""

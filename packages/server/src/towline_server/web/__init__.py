@@ -1,0 +1,1 @@
+"""The phone web app: made elsewhere, served here."""

@@ -1,0 +1,13 @@
+// Runs before the first paint, so that a dark page never flashes white. A file of its own because
+// the page's policy allows no inline script.
+(() => {
+  let look = null;
+  try {
+    look = localStorage.getItem("towline.look");
+  } catch {
+    // A browser that keeps nothing follows the system.
+  }
+  const dark =
+    look === "dark" || (look !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+})();

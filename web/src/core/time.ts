@@ -1,0 +1,42 @@
+/** Times as people read them. */
+
+/** Seconds and minutes of a span, such as `0:07` or `12:40`. */
+export function formatSpan(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+/** How long something took, such as `0.4 s`, `12 s` or `3:05`. */
+export function formatDuration(ms: number): string {
+  if (ms < 9_950) return `${(ms / 1000).toFixed(1)} s`;
+  return ms < 60_000 ? `${Math.round(ms / 1000)} s` : formatSpan(ms);
+}
+
+/** The clock time of an RFC 3339 time, in the reader's zone. */
+export function formatClock(time: string, language: string): string {
+  return new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" }).format(
+    Date.parse(time),
+  );
+}
+
+/** A number that is the same for two times of one day, in the reader's zone. */
+export function dayOf(ms: number): number {
+  const date = new Date(ms);
+  return Math.floor((ms - date.getTimezoneOffset() * 60_000) / 86_400_000);
+}
+
+/** A day in words, such as `Monday, 2 March`. */
+export function formatDay(time: string, language: string): string {
+  return new Intl.DateTimeFormat(language, {
+    weekday: "long",
+    day: "numeric",
+    month: "long",
+  }).format(Date.parse(time));
+}
+
+/** When something last moved: the clock today, the date before. */
+export function formatWhen(time: string, nowMs: number, language: string): string {
+  const ms = Date.parse(time);
+  if (dayOf(ms) === dayOf(nowMs)) return formatClock(time, language);
+  return new Intl.DateTimeFormat(language, { day: "numeric", month: "short" }).format(ms);
+}

@@ -1,0 +1,149 @@
+/** Requests to the server: one call for each operation of the contract. */
+
+import { t, tMaybe } from "../core/i18n.ts";
+import { readAs } from "../protocol/events.ts";
+import {
+  CONTRACT_HEADER,
+  CONTRACT_VERSION,
+  OPERATIONS,
+  type Operations,
+  type Problem,
+} from "../protocol/types.gen.ts";
+
+/** The longest that an ordinary request may take, in milliseconds. */
+const REQUEST_MS = 30_000;
+
+/** The name of an operation. */
+export type OperationName = keyof Operations;
+
+/** What each operation answers with; `null` for an empty answer. */
+const ANSWERS: Record<OperationName, string | null> = {
+  answer_permission: "PermissionAnswered",
+  claim: "Claimed",
+  create_session: "SessionInfo",
+  follow: null,
+  get_session: "SessionInfo",
+  get_view: "ViewAnswer",
+  health: "Health",
+  interrupt: "Interrupted",
+  list_sessions: "SessionList",
+  logout: null,
+  me: "Identity",
+  pair: "Pairing",
+  send_prompt: "PromptAccepted",
+};
+
+/** Why a request has no good answer. */
+export class ApiFault extends Error {
+  /** A code of the contract, or `network`, `timeout`, `contract_unavailable`, `version_mismatch`. */
+  readonly code: string;
+  /** The HTTP status; 0 when no answer came. */
+  readonly status: number;
+  /** Whether the same request may be sent again. */
+  readonly again: boolean;
+  /** Milliseconds until that can help. */
+  readonly afterMs: number;
+
+  constructor(code: string, message: string, status = 0, again = false, afterMs = 0) {
+    super(message);
+    this.name = "ApiFault";
+    this.code = code;
+    this.status = status;
+    this.again = again;
+    this.afterMs = afterMs;
+  }
+}
+
+/** What a call may be given. */
+export interface CallOptions<Name extends OperationName> {
+  path?: Record<string, string>;
+  query?: Record<string, string | number>;
+  body?: Operations[Name]["request"];
+  key?: string;
+  signal?: AbortSignal;
+}
+
+/** The address of an operation. */
+export function addressOf(
+  name: OperationName,
+  path: Record<string, string> = {},
+  query: Record<string, string | number> = {},
+): string {
+  const filled = OPERATIONS[name].path.replace(/\{(\w+)\}/g, (_whole, part: string) =>
+    encodeURIComponent(path[part] ?? ""),
+  );
+  const search = new URLSearchParams(
+    Object.entries(query).map(([key, value]): [string, string] => [key, String(value)]),
+  ).toString();
+  return search ? `${filled}?${search}` : filled;
+}
+
+/** Whole seconds of a `Retry-After` as milliseconds; 0 when there is none. */
+export function retryAfterMs(response: Response): number {
+  const seconds = Number(response.headers.get("retry-after"));
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
+}
+
+/** Why an answer of success is not one of ours; nothing when it is. */
+export function foreignAnswer(
+  response: Response,
+): "contract_unavailable" | "version_mismatch" | undefined {
+  const contract = response.headers.get(CONTRACT_HEADER);
+  if (contract === null || !/^\d+/.test(contract)) return "contract_unavailable";
+  return contract.split(".")[0] === CONTRACT_VERSION ? undefined : "version_mismatch";
+}
+
+async function send(name: OperationName, options: CallOptions<OperationName>): Promise<Response> {
+  const headers = new Headers({ accept: "application/json", [CONTRACT_HEADER]: CONTRACT_VERSION });
+  if (options.key) headers.set("idempotency-key", options.key);
+  const { method } = OPERATIONS[name];
+  const init: RequestInit = { method, headers, credentials: "same-origin", cache: "no-store" };
+  if (method === "POST") {
+    headers.set("content-type", "application/json");
+    init.body = JSON.stringify(options.body ?? {});
+  }
+  const limit = AbortSignal.timeout(REQUEST_MS);
+  init.signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
+  try {
+    return await fetch(addressOf(name, options.path, options.query), init);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    const slow = error instanceof DOMException && error.name === "TimeoutError";
+    const code = slow ? "timeout" : "network";
+    throw new ApiFault(code, t(`error.${code}`), 0, true);
+  }
+}
+
+async function readProblem(response: Response): Promise<ApiFault> {
+  const { status } = response;
+  const raw: unknown = await response.json().catch(() => undefined);
+  const problem = readAs<Problem>("Problem", raw);
+  // An empty 444 is how a server with silent errors says 401.
+  const code = problem?.code ?? (status === 401 || status === 444 ? "unauthorized" : "http");
+  const message = tMaybe(`error.${code}`) ?? problem?.detail ?? t("error.http", { status });
+  const again = problem ? problem.retry === "same_request" : status >= 500;
+  const waitMs = Math.max(retryAfterMs(response), (problem?.retry_after_s ?? 0) * 1000);
+  return new ApiFault(code, message, status, again, waitMs);
+}
+
+/**
+ * Does one operation.
+ *
+ * @throws ApiFault when there is no good answer
+ */
+export async function call<Name extends OperationName>(
+  name: Name,
+  options: CallOptions<Name> = {},
+): Promise<Operations[Name]["answer"]> {
+  const response = await send(name, options);
+  if (!response.ok) throw await readProblem(response);
+  const foreign = foreignAnswer(response);
+  const shape = ANSWERS[name];
+  if (!foreign && shape === null) return null as Operations[Name]["answer"];
+  const raw: unknown = foreign ? undefined : await response.json().catch(() => undefined);
+  const answer = readAs<Operations[Name]["answer"]>(shape ?? "", raw);
+  if (answer) return answer;
+  const code = foreign ?? "contract_unavailable";
+  const word = code === "version_mismatch" ? "link.version" : "link.unavailable";
+  throw new ApiFault(code, t(word), response.status);
+}

@@ -1,0 +1,1398 @@
+// Made from the Python types by `make types`; do not edit.
+
+export const CONTRACT_HEADER = "towline-contract";
+export const CONTRACT_VERSION = "1";
+export const REDUCER_VERSION = 1;
+
+export type FaultCode =
+  | "invalid_request"
+  | "version_mismatch"
+  | "unauthorized"
+  | "forbidden"
+  | "not_found"
+  | "capability_unavailable"
+  | "method_not_allowed"
+  | "conflict"
+  | "idempotency_conflict"
+  | "gone"
+  | "precondition_failed"
+  | "payload_too_large"
+  | "unsupported_media"
+  | "rejected"
+  | "capacity_exceeded"
+  | "rate_limited"
+  | "internal_error"
+  | "upstream_unavailable"
+  | "draining"
+  | "store_full"
+  | "deadline_exceeded";
+
+export type Artifact =
+  | ImageArtifact
+  | SearchArtifact
+  | PageArtifact
+  | HttpArtifact
+  | CommandArtifact
+  | AudioArtifact
+  | TranscriptArtifact
+  | UnknownArtifact;
+
+export type Block = Text | Thinking | Image | File | ToolCall | ToolResult | Opaque | Unknown;
+
+export type Control = Hello | Partial | Gap | Reset;
+
+export type Delta = TextDelta | ThinkingDelta | ToolCallDelta | ToolProgress | ToolOutputDelta;
+
+export type Event =
+  | SessionCreated
+  | SessionUpdated
+  | SessionClosed
+  | Compacted
+  | CheckpointCreated
+  | Reverted
+  | PromptAdmitted
+  | PromptDelivered
+  | PromptWithdrawn
+  | TurnStarted
+  | TurnResumed
+  | TurnCompleted
+  | TurnFailed
+  | TurnCancelled
+  | StepStarted
+  | StepEnded
+  | Waiting
+  | Fallback
+  | MessageStarted
+  | MessageEnded
+  | MessageDiscarded
+  | ToolProposed
+  | ToolStarted
+  | ToolEnded
+  | ClientCallOffered
+  | ClientCallClaimed
+  | PermissionRequested
+  | PermissionResolved
+  | QuestionAsked
+  | QuestionResolved
+  | TodosUpdated
+  | FilesChanged
+  | Notice
+  | Unknown
+  | TextDelta
+  | ThinkingDelta
+  | ToolCallDelta
+  | ToolProgress
+  | ToolOutputDelta;
+
+export type Frame = Envelope | Hello | Partial | Gap | Reset;
+
+export type PromptBlock = Text | Image | File;
+
+export type ResultBlock = Text | Image | File | Unknown;
+
+export type StoredEvent =
+  | SessionCreated
+  | SessionUpdated
+  | SessionClosed
+  | Compacted
+  | CheckpointCreated
+  | Reverted
+  | PromptAdmitted
+  | PromptDelivered
+  | PromptWithdrawn
+  | TurnStarted
+  | TurnResumed
+  | TurnCompleted
+  | TurnFailed
+  | TurnCancelled
+  | StepStarted
+  | StepEnded
+  | Waiting
+  | Fallback
+  | MessageStarted
+  | MessageEnded
+  | MessageDiscarded
+  | ToolProposed
+  | ToolStarted
+  | ToolEnded
+  | ClientCallOffered
+  | ClientCallClaimed
+  | PermissionRequested
+  | PermissionResolved
+  | QuestionAsked
+  | QuestionResolved
+  | TodosUpdated
+  | FilesChanged
+  | Notice
+  | Unknown;
+
+/** A person's decision. */
+export interface AnswerPermission {
+  /** The id of one offered option. */
+  readonly option: string;
+  /** The request's digest, recited. */
+  readonly digest: string;
+  /** Words for the model. */
+  readonly note?: string | null;
+}
+
+/** A sound. */
+export interface AudioArtifact {
+  readonly kind: "audio";
+  /** Why there is no result; with it the other fields mean nothing. */
+  readonly error_code?: string | null;
+  /** The content hash of its bytes. */
+  readonly file: string;
+  /** Its length in milliseconds. */
+  readonly duration_ms: number;
+}
+
+/** One tool call. */
+export interface CallView {
+  /** Its id. */
+  readonly call: string;
+  /** The tool's name. */
+  readonly tool: string;
+  /** One line. */
+  readonly title: string;
+  /** What kind of thing it does. */
+  readonly effect: string;
+  /** JSON text as the model wrote it. */
+  readonly arguments: string;
+  /** `pending`, `in_progress`, `completed`, `failed`, `denied`, `cancelled` or `unknown`. */
+  readonly status: string;
+  /** What it would do. */
+  readonly preview: Preview | null;
+  /** The turn it belongs to. */
+  readonly turn: string | null;
+  /** RFC 3339 time of its start. */
+  readonly started: string | null;
+  /** The last progress line, while it runs. */
+  readonly progress: string | null;
+  /** The tail of its output, while it runs. */
+  readonly output: string;
+  /** Code points of the output that `output` no longer holds. */
+  readonly output_at: number;
+  /** What the model was told. */
+  readonly content: readonly ResultBlock[];
+  /** Whether it was told as an error. */
+  readonly is_error: boolean;
+  /** Milliseconds it took. */
+  readonly duration_ms: number;
+  /** What it made or found. */
+  readonly artifacts: readonly Artifact[];
+  /** Files it changed. */
+  readonly changes: readonly FileChange[];
+  /** How its permission request was resolved. */
+  readonly decision: Decision | null;
+}
+
+/** A state of files one can go back to was saved. */
+export interface CheckpointCreated {
+  readonly type: "checkpoint_created";
+  /** Its id. */
+  readonly id: string;
+  /** The paths it holds. */
+  readonly files: readonly string[];
+}
+
+/** A one-time code, to be turned into a token. */
+export interface Claim {
+  /** The code as it was shown; case and dashes do not matter. */
+  readonly code: string;
+  /** Whether the token is also set as a cookie, for browsers. */
+  readonly cookie?: boolean;
+  /** What the device calls itself. */
+  readonly name?: string;
+}
+
+/** A code that was accepted. */
+export interface Claimed {
+  /** The device's token; `None` when it was set as a cookie. */
+  readonly token?: string | null;
+  /** Who one is now. */
+  readonly user: string;
+}
+
+/** A client took a call. */
+export interface ClientCallClaimed {
+  readonly type: "client_call_claimed";
+  /** The call. */
+  readonly call: string;
+  /** Who. */
+  readonly by: string;
+}
+
+/** A call waits for a client to take it. */
+export interface ClientCallOffered {
+  readonly type: "client_call_offered";
+  /** The call. */
+  readonly call: string;
+  /** RFC 3339 server time. */
+  readonly expires_at: string;
+}
+
+/** A program that ran. */
+export interface CommandArtifact {
+  readonly kind: "command";
+  /** Why there is no result; with it the other fields mean nothing. */
+  readonly error_code?: string | null;
+  /** Its command line. */
+  readonly command: string;
+  /** What it ended with; `None` when it was ended by a limit or a cancel. */
+  readonly exit_code?: number | null;
+  /** The tail of its output. */
+  readonly output?: string;
+}
+
+/** The transcript was made to fit: exactly what is needed to rebuild it (D6). */
+export interface Compacted {
+  readonly type: "compacted";
+  /** The calls whose results were cut down. */
+  readonly cut?: readonly string[];
+  /** The last message or prompt that `summary` stands for. */
+  readonly upto?: string | null;
+  /** What stands for all messages up to `upto`. */
+  readonly summary?: string | null;
+  /** The size before, by the provider's count. */
+  readonly before_tokens: number;
+  /** The size after, estimated. */
+  readonly after_tokens: number;
+}
+
+/** How full the model's window is. */
+export interface Context {
+  /** Tokens of the last request and answer. */
+  readonly used: number;
+  /** Tokens that fit; `None` when unknown. */
+  readonly window?: number | null;
+}
+
+/** What a new session is made of; all is optional. */
+export interface CreateSession {
+  /** The name of an agent's spec. */
+  readonly agent?: string | null;
+  /** `provider/model`. */
+  readonly model?: string | null;
+  /** A title. */
+  readonly title?: string | null;
+  /** The folder to work in; must lie in one of the server's roots (D2). */
+  readonly cwd?: string | null;
+  /** `ask` or `auto`. */
+  readonly mode?: string | null;
+  /** A first prompt, admitted with the session. */
+  readonly prompt?: readonly PromptBlock[] | null;
+  /** The client's own key of that prompt. */
+  readonly key?: string | null;
+}
+
+/** How a permission request of a call was resolved. */
+export interface Decision {
+  /** The option's id. */
+  readonly option: string;
+  /** Who decided. */
+  readonly by: string;
+  /** Words for the model. */
+  readonly note: string | null;
+  /** RFC 3339 time. */
+  readonly time: string;
+}
+
+/** How the last turn ended. */
+export interface EndedTurn {
+  /** Its id. */
+  readonly id: string;
+  /** `completed`, `failed` or `cancelled`. */
+  readonly outcome: string;
+  /** Why a completed turn stopped. */
+  readonly stop_reason: string | null;
+  /** RFC 3339 time. */
+  readonly time: string;
+  /** The sum over its requests. */
+  readonly usage: Usage;
+  /** US dollars; `None` when unknown. */
+  readonly cost: number | null;
+  /** The first sentence of its answer. */
+  readonly summary: string | null;
+  /** What went wrong. */
+  readonly fault: Fault | null;
+}
+
+/** An event with where and when (C1.2). */
+export interface Envelope {
+  /** The event's number: 1, 2, 3 … without holes; `None` for a delta (C1.3, C1.5). */
+  readonly seq?: number | null;
+  /** The session. */
+  readonly session: string;
+  /** The turn it happened in; `None` outside turns. */
+  readonly turn?: string | null;
+  /** RFC 3339 UTC with milliseconds, the server's clock. */
+  readonly time: string;
+  /** What happened. */
+  readonly event: Event;
+}
+
+/** The turn goes on with another model. */
+export interface Fallback {
+  readonly type: "fallback";
+  /** The model that failed. */
+  readonly from: string;
+  /** The model that takes over. */
+  readonly to: string;
+  /** Why. */
+  readonly fault: Fault;
+}
+
+/** An error as data. The same shape stands in events, views and problem answers (C2.2). */
+export interface Fault {
+  /** One of `FAULT_CODES`, or `provider_<kind>`; an open string for readers. */
+  readonly code: string;
+  /** English sentences: what was wrong, then what to do next. Never holds a secret. */
+  readonly message: string;
+  /** `none`, `same_request` or `refresh`. */
+  readonly retry?: string;
+  /** Seconds until a retry can help; `None` when unknown. */
+  readonly retry_after_s?: number | null;
+  /** Whose limit or part it was: `turn`, `plan`, `limit`, `client.auth`, `store`. */
+  readonly scope?: string | null;
+  /** A finer word out of an open list, for display (C2.2). */
+  readonly reason?: string | null;
+  /** Extra facts a program can act on, such as `suggested_model`. */
+  readonly details?: Readonly<Record<string, unknown>> | null;
+}
+
+/** A document (A1.5). */
+export interface File {
+  readonly type: "file";
+  /** The name it came with. */
+  readonly name: string;
+  /** Such as `application/pdf`. */
+  readonly media_type: string;
+  /** Base 64; only on the way to and from a provider. */
+  readonly data?: string | null;
+  /** The content hash under which the bytes are kept. */
+  readonly file?: string | null;
+}
+
+/** One file that a call changed. */
+export interface FileChange {
+  /** Relative to the root. */
+  readonly path: string;
+  /** `created`, `changed`, `deleted` or `moved`. */
+  readonly kind: string;
+  /** Content hash before. */
+  readonly before?: string | null;
+  /** Content hash after. */
+  readonly after?: string | null;
+  /** Unified diff. */
+  readonly diff?: string | null;
+}
+
+/** A call changed files. */
+export interface FilesChanged {
+  readonly type: "files_changed";
+  /** The call. */
+  readonly call: string;
+  /** What changed. */
+  readonly changes: readonly FileChange[];
+}
+
+/** The cursor cannot be served: rebuild from the view (C3.5). */
+export interface Gap {
+  /** The cursor as it came. */
+  readonly requested: string;
+  /** The number of the last stored event. */
+  readonly last: number;
+  /** `ahead_of_log`, `malformed`, `too_long` or `other_log`. */
+  readonly reason: string;
+}
+
+/** The server lives. */
+export interface Health {
+  /** `ok`. */
+  readonly status: string;
+  /** Its version. */
+  readonly server_version: string;
+  /** Its process id. */
+  readonly pid: number;
+}
+
+/** The first frame of every stream (C3.2). */
+export interface Hello {
+  /** The lineage of this log; another one than before means: rebuild. */
+  readonly log: string;
+  /** The number of the last stored event. */
+  readonly last_seq: number;
+  /** The server's clock, RFC 3339, so that countdowns run in server time. */
+  readonly now: string;
+  /** The version that serves. */
+  readonly server_version: string;
+  /** The stamp of the web app that this server holds. */
+  readonly web_build?: string | null;
+}
+
+/** An HTTP answer. */
+export interface HttpArtifact {
+  readonly kind: "http";
+  /** Why there is no result; with it the other fields mean nothing. */
+  readonly error_code?: string | null;
+  /** Where it came from at last. */
+  readonly url: string;
+  /** The HTTP status. */
+  readonly status: number;
+  /** Whether its body was cut. */
+  readonly truncated?: boolean;
+}
+
+/** Who the caller is. */
+export interface Identity {
+  /** The user's name. */
+  readonly user: string;
+  /** What the server calls itself. */
+  readonly server_name: string;
+}
+
+/** A picture (A1.4). */
+export interface Image {
+  readonly type: "image";
+  /** Such as `image/png`. */
+  readonly media_type: string;
+  /** Base 64; only on the way to and from a provider, never in an event (C1.10). */
+  readonly data?: string | null;
+  /** The content hash under which the bytes are kept. */
+  readonly file?: string | null;
+}
+
+/** A picture. */
+export interface ImageArtifact {
+  readonly kind: "image";
+  /** Why there is no result; with it the other fields mean nothing. */
+  readonly error_code?: string | null;
+  /** The content hash of its bytes. */
+  readonly file: string;
+  /** Such as `image/png`. */
+  readonly media_type: string;
+}
+
+/** Stop the running turn. */
+export interface Interrupt {
+  /** Only this turn; `None` for whichever runs. */
+  readonly turn?: string | null;
+  /** Why, for the log. */
+  readonly reason?: string;
+}
+
+/** What was stopped. */
+export interface Interrupted {
+  /** The turn that is stopping; `None` when none was running. */
+  readonly turn?: string | null;
+}
+
+/** The bounds of one turn; what is `None` is not bounded (A4.8). */
+export interface Limits {
+  /** Provider requests, hand-over not counted (A4.2). */
+  readonly max_steps?: number;
+  /** Input and output tokens of all requests together. */
+  readonly max_tokens?: number | null;
+  /** US dollars; counts only where prices are known. */
+  readonly max_cost?: number | null;
+  /** Seconds from the turn's start. */
+  readonly wall_s?: number | null;
+}
+
+/** A quiet line between messages. */
+export interface Mark {
+  /**
+   * `turn_failed`, `turn_cancelled`, `turn_limited`, `compacted`, `reverted`, `fallback` or
+   * `closed`.
+   */
+  readonly kind: string;
+  /** Words for it, when there are any. */
+  readonly text: string;
+  /** What went wrong, for `turn_failed` and `fallback`. */
+  readonly fault: Fault | null;
+}
+
+/** An open message is given up; it counts for nothing. */
+export interface MessageDiscarded {
+  readonly type: "message_discarded";
+  /** Its id. */
+  readonly message: string;
+  /** Why. */
+  readonly reason: string;
+}
+
+/** The message is whole: this is the truth about it (C1.8). */
+export interface MessageEnded {
+  readonly type: "message_ended";
+  /** Its id. */
+  readonly message: string;
+  /** All of it. */
+  readonly content: readonly Block[];
+  /** Why it is not whole, such as `cancelled`; `None` when it is (A4.24). */
+  readonly cut?: string | null;
+}
+
+/** A message is being written. */
+export interface MessageStarted {
+  readonly type: "message_started";
+  /** Its id. */
+  readonly message: string;
+  /** `assistant`. */
+  readonly role: string;
+}
+
+/** One finished entry of the conversation. */
+export interface MessageView {
+  /** The number of the event that finished it: its key and its place. */
+  readonly seq: number;
+  /** `user`, `assistant` or `mark`. */
+  readonly role: string;
+  /** The prompt's or the message's id. */
+  readonly id: string | null;
+  /** The turn it belongs to. */
+  readonly turn: string | null;
+  /** RFC 3339 time of that event. */
+  readonly time: string;
+  /** Its blocks; a tool call's card is found in `calls` by the call's id. */
+  readonly content: readonly Block[];
+  /** Why it is not whole. */
+  readonly cut: string | null;
+  /** The client's key of a prompt. */
+  readonly key: string | null;
+  /** What a mark says. */
+  readonly mark: Mark | null;
+}
+
+/** Something worth a line, that ends nothing. */
+export interface Notice {
+  readonly type: "notice";
+  /** A word for programs. */
+  readonly code: string;
+  /** A sentence for people. */
+  readonly message: string;
+  /** `turn` or `session`. */
+  readonly scope?: string;
+}
+
+/** A vendor's own block, replayed unchanged and in its place (A1.8). */
+export interface Opaque {
+  readonly type: "opaque";
+  /** The dialect that understands it. */
+  readonly dialect: string;
+  /** The block as it came; private, so `None` outside the server. */
+  readonly raw?: unknown;
+}
+
+/** A message that is still being written. */
+export interface OpenMessage {
+  /** Its id. */
+  readonly id: string;
+  /** The turn it belongs to. */
+  readonly turn: string | null;
+  /** RFC 3339 time of its start. */
+  readonly time: string;
+  /** Its blocks so far; a call's arguments may end anywhere. */
+  readonly content: readonly Block[];
+}
+
+/** One answer a person may give (A5.56). */
+export interface Option {
+  /** `allow_once`, `allow_session`, `allow_always` or `deny`. */
+  readonly id: string;
+  /** What a button says. */
+  readonly label: string;
+  /** The rule that this answer stores; `None` when it stores none. */
+  readonly rule?: string | null;
+}
+
+/** A web page that was read. */
+export interface PageArtifact {
+  readonly kind: "page";
+  /** Why there is no result; with it the other fields mean nothing. */
+  readonly error_code?: string | null;
+  /** Where it came from at last. */
+  readonly url: string;
+  /** The HTTP status. */
+  readonly status: number;
+  /** Whether its text was cut. */
+  readonly truncated?: boolean;
+}
+
+/** A new one-time code. */
+export interface Pairing {
+  /** 8 characters; works once. */
+  readonly code: string;
+  /** The page with the code in its fragment. */
+  readonly url: string;
+  /** RFC 3339 time. */
+  readonly expires_at: string;
+}
+
+/**
+ * All that is there so far of one open message or of one running call's output (C1.6). Either
+ * `message` and `content`, or `call`, `at` and `output`.
+ */
+export interface Partial {
+  /** The open message. */
+  readonly message?: string | null;
+  /** Its blocks so far; a call's arguments may end anywhere. */
+  readonly content?: readonly Block[];
+  /** The running call. */
+  readonly call?: string | null;
+  /** Code points of the call's output before `output`. */
+  readonly at?: number;
+  /** The tail of the call's output. */
+  readonly output?: string;
+}
+
+/** The decision stands. */
+export interface PermissionAnswered {
+  /** The option that was taken. */
+  readonly option: string;
+}
+
+/** A call waits for a person. The same id again replaces the request (C5.8). */
+export interface PermissionRequested {
+  readonly type: "permission_requested";
+  /** Its id. */
+  readonly permission: string;
+  /** The call that waits. */
+  readonly call: string;
+  /** The tool's name. */
+  readonly tool: string;
+  /** One line for a person. */
+  readonly title: string;
+  /** What would happen. */
+  readonly preview: Preview;
+  /** Binds the answer to exactly this call; recited with it (C5.11). */
+  readonly digest: string;
+  /** What may be answered. */
+  readonly options: readonly Option[];
+  /** What made the gate ask (A5.69). */
+  readonly reason?: string | null;
+  /** RFC 3339 server time; then it is denied. */
+  readonly expires_at: string;
+}
+
+/** A request was answered, once, for all devices. */
+export interface PermissionResolved {
+  readonly type: "permission_resolved";
+  /** Its id. */
+  readonly permission: string;
+  /** The option's id. */
+  readonly option: string;
+  /** Who answered, or `deadline`, `cancel`. */
+  readonly by: string;
+  /** Words for the model. */
+  readonly note?: string | null;
+}
+
+/** What a person sees before a call runs (A5.59). */
+export interface Preview {
+  /** `command`, `diff`, `url` or `text`. */
+  readonly kind: string;
+  /** The whole of it. */
+  readonly text: string;
+  /** Whether something is missing; then it must not be approved (W07). */
+  readonly truncated?: boolean;
+}
+
+/** An error answer: RFC 9457 with our members (C2.2). */
+export interface Problem {
+  /** Always `about:blank`: `code` says more. */
+  readonly type?: string;
+  /** The code in words. */
+  readonly title: string;
+  /** The HTTP status. */
+  readonly status: number;
+  /** What was wrong, then what to do next. */
+  readonly detail: string;
+  /** One of `FAULT_CODES`. */
+  readonly code: string;
+  /** `none`, `same_request` or `refresh`. */
+  readonly retry: string;
+  /** Seconds until a retry can help. */
+  readonly retry_after_s?: number | null;
+  /** Whose limit or part it was. */
+  readonly scope?: string | null;
+  /** A finer word, for display. */
+  readonly reason?: string | null;
+  /** How the server's log names this request. */
+  readonly request_id?: string | null;
+  /** Extra facts. */
+  readonly details?: Readonly<Record<string, unknown>> | null;
+}
+
+/** A program that runs for a call (C5.6). */
+export interface Process {
+  /** Its process id. */
+  readonly pid: number;
+  /** Its process group. */
+  readonly group: number;
+  /** Its start time as the system tells it: how a reused pid is told apart. */
+  readonly started: string;
+}
+
+/** The prompt is durable. */
+export interface PromptAccepted {
+  /** Its id. */
+  readonly prompt: string;
+  /** The turn it starts or steers, when that is known already. */
+  readonly turn?: string | null;
+  /** Prompts ahead of it. */
+  readonly position?: number;
+  /** Where it went. */
+  readonly session: string;
+}
+
+/** A prompt is durable; it runs later. */
+export interface PromptAdmitted {
+  readonly type: "prompt_admitted";
+  /** Its id. */
+  readonly prompt: string;
+  /** What the user sent. */
+  readonly content: readonly Block[];
+  /** `auto`, `queue`, `steer` or `reject`, as asked. */
+  readonly when: string;
+  /** The client's own key of the prompt: how it finds its message again. */
+  readonly key?: string | null;
+  /** Prompts ahead of it. */
+  readonly position?: number;
+}
+
+/** A prompt reached the model's side of the line. */
+export interface PromptDelivered {
+  readonly type: "prompt_delivered";
+  /** Its id. */
+  readonly prompt: string;
+  /** The turn it went into. */
+  readonly turn: string;
+  /** `started` or `steered`. */
+  readonly how: string;
+}
+
+/** A prompt that waited was taken back. */
+export interface PromptWithdrawn {
+  readonly type: "prompt_withdrawn";
+  /** Its id. */
+  readonly prompt: string;
+}
+
+/** The agent asks the person. The same id again replaces the question. */
+export interface QuestionAsked {
+  readonly type: "question_asked";
+  /** Its id. */
+  readonly question: string;
+  /** What is asked. */
+  readonly items: readonly QuestionItem[];
+  /** RFC 3339 server time; `None` while somebody is attached. */
+  readonly expires_at?: string | null;
+}
+
+/** One question of a set. */
+export interface QuestionItem {
+  /** Its id within the set. */
+  readonly id: string;
+  /** What is asked. */
+  readonly prompt: string;
+  /** What may be chosen. */
+  readonly options?: readonly Option[];
+  /** Whether several may be chosen. */
+  readonly multiple?: boolean;
+  /** Whether own words may be given. */
+  readonly free_text?: boolean;
+}
+
+/** The question was answered, once. */
+export interface QuestionResolved {
+  readonly type: "question_resolved";
+  /** Its id. */
+  readonly question: string;
+  /** Answers by item id. */
+  readonly answers: Readonly<Record<string, readonly string[]>>;
+  /** Who answered, or `deadline`, `cancel`. */
+  readonly by: string;
+}
+
+/** A prompt that waits. */
+export interface QueuedPrompt {
+  /** Its id. */
+  readonly prompt: string;
+  /** What the user sent. */
+  readonly content: readonly Block[];
+  /** How it asked to run. */
+  readonly when: string;
+  /** The client's key. */
+  readonly key: string | null;
+  /** RFC 3339 time of its admission. */
+  readonly time: string;
+}
+
+/** The server is about to close this stream on purpose (C3.6). */
+export interface Reset {
+  /** Milliseconds to wait before the next connection; jitter is in it. */
+  readonly retry_ms: number;
+}
+
+/** The conversation went back to before a turn. */
+export interface Reverted {
+  readonly type: "reverted";
+  /** The first turn that is undone. */
+  readonly to_turn: string;
+  /** The paths that were put back. */
+  readonly files?: readonly string[];
+  /** What could not be put back. */
+  readonly not_reverted?: readonly string[];
+}
+
+/** What a search found. */
+export interface SearchArtifact {
+  readonly kind: "search";
+  /** Why there is no result; with it the other fields mean nothing. */
+  readonly error_code?: string | null;
+  /** What was searched for. */
+  readonly query: string;
+  /** The hits, best first; none means no match, not a failure (A5.27). */
+  readonly items?: readonly SearchItem[];
+  /** Whether there were more. */
+  readonly truncated?: boolean;
+}
+
+/** One hit of a search. */
+export interface SearchItem {
+  /** The page's title. */
+  readonly title: string;
+  /** Where it stands. */
+  readonly url: string;
+  /** The words round the hit. */
+  readonly snippet?: string;
+}
+
+/** Something a person says to a session. */
+export interface SendPrompt {
+  /** 1 to 64 blocks. */
+  readonly content: readonly PromptBlock[];
+  /** `auto`: start when idle, else queue. `queue`, `steer`, `reject` (C2.11). */
+  readonly when?: string;
+  /** Bounds of the turn; `None` for the agent's own. */
+  readonly limits?: Limits | null;
+}
+
+/** The session takes no more prompts; its last event. */
+export interface SessionClosed {
+  readonly type: "session_closed";
+  /** Why, in one word or sentence. */
+  readonly reason: string;
+}
+
+/** A session began; always its first event. */
+export interface SessionCreated {
+  readonly type: "session_created";
+  /** The name of the agent's spec. */
+  readonly agent: string;
+  /** `provider/model`. */
+  readonly model: string;
+  /** `ask`, `accept_edits`, `auto` or `plan` (A5.44). */
+  readonly mode: string;
+  /** A title given at creation. */
+  readonly title?: string | null;
+  /** The folder the agent works in; `None` for no folder. */
+  readonly cwd?: string | null;
+  /** The session it was forked from. */
+  readonly forked_from?: string | null;
+  /** The session and call that a sub-agent works for. */
+  readonly parent?: Readonly<Record<string, unknown>> | null;
+}
+
+/** One row of the session list (C2.10). */
+export interface SessionInfo {
+  /** Its id. */
+  readonly id: string;
+  /** The name of its agent's spec. */
+  readonly agent: string;
+  /** `provider/model`. */
+  readonly model: string;
+  /** `ask` or `auto`. */
+  readonly mode: string;
+  /** Whether a turn runs, something is pending or a reader is attached. */
+  readonly live: boolean;
+  /** The number of its last stored event. */
+  readonly last_seq: number;
+  /** The running turn. */
+  readonly turn?: string | null;
+  /** Open permission requests and questions. */
+  readonly pending?: number;
+  /** Prompts that wait. */
+  readonly queued?: number;
+  /** Its title, or the start of its first prompt. */
+  readonly title?: string | null;
+  /** The folder it works in. */
+  readonly cwd?: string | null;
+  /** RFC 3339 time. */
+  readonly created: string;
+  /** RFC 3339 time of the last stored event. */
+  readonly updated: string;
+  /** Whether it takes no more prompts. */
+  readonly closed?: boolean;
+}
+
+/** Sessions, newest first. */
+export interface SessionList {
+  /** One page. */
+  readonly sessions: readonly SessionInfo[];
+  /** The cursor of the next page; `None` on the last one. */
+  readonly next?: string | null;
+}
+
+/** Settings changed; fields that are `None` did not. */
+export interface SessionUpdated {
+  readonly type: "session_updated";
+  /** The new title. */
+  readonly title?: string | null;
+  /** The new model. */
+  readonly model?: string | null;
+  /** The new mode. */
+  readonly mode?: string | null;
+  /** Whether it is put away. */
+  readonly archived?: boolean | null;
+}
+
+/** A session as a screen shows it; made by `reduce` alone. */
+export interface SessionView {
+  /** The version of the reducer that made it (D4). */
+  readonly reducer: number;
+  /** Its id; empty before its first event. */
+  readonly session: string;
+  /** The last stored event it holds. */
+  readonly seq: number;
+  /** The name of the agent's spec. */
+  readonly agent: string;
+  /** `provider/model`. */
+  readonly model: string;
+  /** `ask`, `accept_edits`, `auto` or `plan`. */
+  readonly mode: string;
+  /** Its title: given, or the first 60 characters of its first prompt (D16). */
+  readonly title: string | null;
+  /** The folder it works in. */
+  readonly cwd: string | null;
+  /** RFC 3339 time of its first event. */
+  readonly created: string;
+  /** RFC 3339 time of its last stored event. */
+  readonly updated: string;
+  /** Whether it is put away. */
+  readonly archived: boolean;
+  /** Why it takes no more prompts. */
+  readonly closed: string | null;
+  /** The running turn. */
+  readonly turn: TurnView | null;
+  /** How the turn before ended. */
+  readonly last_turn: EndedTurn | null;
+  /** What the turn waits for. */
+  readonly waiting: Waiting | null;
+  /** The last finished entries, 200 at most (D4). */
+  readonly messages: readonly MessageView[];
+  /** Whether there are entries before these. */
+  readonly older: boolean;
+  /** Messages that are being written. */
+  readonly open_messages: readonly OpenMessage[];
+  /** Ended calls of the messages held. */
+  readonly calls: readonly CallView[];
+  /** Calls that have not ended. */
+  readonly open_calls: readonly CallView[];
+  /** Open permission requests, oldest first. */
+  readonly permissions: readonly PermissionRequested[];
+  /** Open questions, oldest first. */
+  readonly questions: readonly QuestionAsked[];
+  /** Prompts that wait, in order. */
+  readonly queue: readonly QueuedPrompt[];
+  /** The agent's plan. */
+  readonly todos: readonly Todo[];
+  /** The last notices, 20 at most. */
+  readonly notices: readonly Notice[];
+  /** The sum over all ended turns. */
+  readonly usage: Usage;
+  /** US dollars of all steps; `None` once one of them is unknown. */
+  readonly cost: number | null;
+  /** How full the model's window is. */
+  readonly context: Context | null;
+  /** The last fault; a turn that completes clears it. */
+  readonly fault: Fault | null;
+  /** Events of a kind this reader does not know. */
+  readonly unknown: number;
+  /** Whether something was missed: the view must be fetched anew (C1.5, C4.2). */
+  readonly lost: boolean;
+}
+
+/** The provider's answer is whole. */
+export interface StepEnded {
+  readonly type: "step_ended";
+  /** Why the model stopped: a stop reason or `tool_calls`. */
+  readonly stop_reason: string;
+  /** Of this request. */
+  readonly usage: Usage;
+  /** US dollars; `None` when unknown. */
+  readonly cost?: number | null;
+  /** How full the window is now. */
+  readonly context?: Context | null;
+}
+
+/** A request goes to the provider. */
+export interface StepStarted {
+  readonly type: "step_started";
+  /** `provider/model`. */
+  readonly model: string;
+  /** The try's number within the step, from 1. */
+  readonly attempt?: number;
+}
+
+/** Words, as Markdown. */
+export interface Text {
+  readonly type: "text";
+  /** The words; always whole, never cut by reference (C1.10). */
+  readonly text: string;
+}
+
+/** More text of an open message. */
+export interface TextDelta {
+  readonly type: "text_delta";
+  /** The message. */
+  readonly message: string;
+  /** The block's place in it, from 0. */
+  readonly block: number;
+  /** Code points of the block before this piece. */
+  readonly at: number;
+  /** The piece. */
+  readonly text: string;
+}
+
+/** What a model thought before it spoke (A1.3). */
+export interface Thinking {
+  readonly type: "thinking";
+  /** The thought as far as the provider shows it; may be empty. */
+  readonly text: string;
+  /** The provider's proof that the thought is its own; private (C1.9). */
+  readonly signature?: string | null;
+  /** The provider hides the words; only the signature is kept. */
+  readonly redacted?: boolean;
+}
+
+/** More thinking of an open message. */
+export interface ThinkingDelta {
+  readonly type: "thinking_delta";
+  /** The message. */
+  readonly message: string;
+  /** The block's place in it, from 0. */
+  readonly block: number;
+  /** Code points of the block before this piece. */
+  readonly at: number;
+  /** The piece. */
+  readonly text: string;
+}
+
+/** One line of the agent's plan. */
+export interface Todo {
+  /** Its id. */
+  readonly id: string;
+  /** What is to do. */
+  readonly content: string;
+  /** `pending`, `in_progress` or `completed`. */
+  readonly status: string;
+}
+
+/** The agent's plan, whole. */
+export interface TodosUpdated {
+  readonly type: "todos_updated";
+  /** All lines. */
+  readonly todos: readonly Todo[];
+}
+
+/** The model asks for a tool (A1.6). */
+export interface ToolCall {
+  readonly type: "tool_call";
+  /** Our own id of the call. */
+  readonly id: string;
+  /** The tool's name as the model wrote it. */
+  readonly name: string;
+  /** The JSON text exactly as the model wrote it; may be broken. */
+  readonly arguments: string;
+  /** The provider's id: may be empty, repeated or reused, so it is never a key; private. */
+  readonly wire_id?: string | null;
+  /** The provider's proof that belongs to this call; private. */
+  readonly signature?: string | null;
+}
+
+/** More of a call's arguments, while the model writes them. */
+export interface ToolCallDelta {
+  readonly type: "tool_call_delta";
+  /** The message. */
+  readonly message: string;
+  /** The block's place in it, from 0. */
+  readonly block: number;
+  /** Code points of the arguments before this piece. */
+  readonly at: number;
+  /** The piece. */
+  readonly text: string;
+}
+
+/** What the call came to. */
+export interface ToolEnded {
+  readonly type: "tool_ended";
+  /** The call. */
+  readonly call: string;
+  /** `completed`, `failed`, `denied`, `cancelled` or `unknown`. */
+  readonly status: string;
+  /** What the model is told. */
+  readonly content: readonly ResultBlock[];
+  /** Whether it is told as an error. */
+  readonly is_error?: boolean;
+  /** Milliseconds from start to end; 0 when it never started. */
+  readonly duration_ms?: number;
+  /** What it made or found. */
+  readonly artifacts?: readonly Artifact[];
+  /** Content hashes of files it left. */
+  readonly files?: readonly string[];
+}
+
+/** More output of a running call; not stored. */
+export interface ToolOutputDelta {
+  readonly type: "tool_output_delta";
+  /** The call. */
+  readonly call: string;
+  /** Code points of its output before this piece. */
+  readonly at: number;
+  /** The piece. */
+  readonly text: string;
+}
+
+/** How far a call is; not stored. */
+export interface ToolProgress {
+  readonly type: "tool_progress";
+  /** The call. */
+  readonly call: string;
+  /** One line. */
+  readonly text: string;
+  /** From 0 to 1; `None` when unknown. */
+  readonly fraction?: number | null;
+}
+
+/** The model asked for a tool; nothing has run. */
+export interface ToolProposed {
+  readonly type: "tool_proposed";
+  /** The call. */
+  readonly call: string;
+  /** The tool's name. */
+  readonly tool: string;
+  /** JSON text as the model wrote it. */
+  readonly arguments: string;
+  /** One line for a person. */
+  readonly title: string;
+  /** `read`, `write`, `exec`, `network` or `own` (A5.42). */
+  readonly effect: string;
+  /** What it would do. */
+  readonly preview?: Preview | null;
+}
+
+/** What a call came to (A1.7). */
+export interface ToolResult {
+  readonly type: "tool_result";
+  /** The call it answers. */
+  readonly call: string;
+  /** The answer; empty is a valid answer (S33). */
+  readonly content: readonly ResultBlock[];
+  /** Whether the model is told that the call failed. */
+  readonly is_error?: boolean;
+}
+
+/** The call runs; committed before its side effect (C5.5). */
+export interface ToolStarted {
+  readonly type: "tool_started";
+  /** The call. */
+  readonly call: string;
+  /** The program it started. */
+  readonly process?: Process | null;
+}
+
+/** Speech as text. */
+export interface TranscriptArtifact {
+  readonly kind: "transcript";
+  /** Why there is no result; with it the other fields mean nothing. */
+  readonly error_code?: string | null;
+  /** The words. */
+  readonly text: string;
+  /** Such as `en`. */
+  readonly language?: string | null;
+}
+
+/** The turn was stopped by somebody. */
+export interface TurnCancelled {
+  readonly type: "turn_cancelled";
+  /** Who stopped it. */
+  readonly by: string;
+  /** Why. */
+  readonly reason: string;
+  /** The sum over all its requests. */
+  readonly usage: Usage;
+}
+
+/** The turn ended in order. */
+export interface TurnCompleted {
+  readonly type: "turn_completed";
+  /** One of `STOP_REASONS`; never `cancelled` or `failed` (C1.22). */
+  readonly stop_reason: string;
+  /** The sum over all its requests. */
+  readonly usage: Usage;
+  /** US dollars; `None` when a price is unknown (A4.49). */
+  readonly cost?: number | null;
+  /** The first sentence of the answer (A4.29). */
+  readonly summary?: string | null;
+  /** What to say aloud, when the prompt asked for it. */
+  readonly speak?: string | null;
+}
+
+/** The turn ended with a fault. */
+export interface TurnFailed {
+  readonly type: "turn_failed";
+  /** What went wrong and what to do next. */
+  readonly fault: Fault;
+  /** The sum over all its requests. */
+  readonly usage: Usage;
+}
+
+/** A turn that a crash cut goes on (C5.4). */
+export interface TurnResumed {
+  readonly type: "turn_resumed";
+  /** The resumption's number, from 1. */
+  readonly attempt: number;
+}
+
+/** A turn began. */
+export interface TurnStarted {
+  readonly type: "turn_started";
+  /** The prompt that started it. */
+  readonly prompt: string;
+  /** `provider/model`. */
+  readonly model: string;
+  /** The bounds it runs in. */
+  readonly limits: Limits;
+}
+
+/** The running turn. */
+export interface TurnView {
+  /** Its id. */
+  readonly id: string;
+  /** The prompt that started it. */
+  readonly prompt: string;
+  /** `provider/model`. */
+  readonly model: string;
+  /** RFC 3339 time. */
+  readonly started: string;
+  /** Steps begun. */
+  readonly step: number;
+  /** How often it was resumed after a crash. */
+  readonly attempt: number;
+}
+
+/** A block or event of a kind this reader does not know (C1.11). */
+export interface Unknown {
+  readonly type: "unknown";
+  /** The kind as it came. */
+  readonly name: string;
+  /** The whole value as it came. */
+  readonly raw: Readonly<Record<string, unknown>>;
+}
+
+/** An artifact of a kind this reader does not know; shown as JSON. */
+export interface UnknownArtifact {
+  readonly kind: "unknown";
+  /** Why there is no result; with it the other fields mean nothing. */
+  readonly error_code?: string | null;
+  /** The kind as it came. */
+  readonly name: string;
+  /** The whole value as it came. */
+  readonly raw: Readonly<Record<string, unknown>>;
+}
+
+/** Tokens, as the provider counted them (A1.13). */
+export interface Usage {
+  /** Input tokens read anew: the uncached remainder. */
+  readonly input?: number;
+  /** Output tokens, `reasoning` among them. */
+  readonly output?: number;
+  /** Input tokens taken from the provider's cache. */
+  readonly cache_read?: number;
+  /** Input tokens written to the provider's cache. */
+  readonly cache_write?: number;
+  /** Output tokens that were thought, not said; contained in `output`. */
+  readonly reasoning?: number;
+}
+
+/** A view and the number it stands at (C4.3). */
+export interface ViewAnswer {
+  /** The lineage of the log. */
+  readonly log: string;
+  /** The last event the view holds: subscribe from here. */
+  readonly seq: number;
+  /** The view. */
+  readonly view: SessionView;
+}
+
+/** The turn waits; any later event ends the wait. */
+export interface Waiting {
+  readonly type: "waiting";
+  /** RFC 3339 time. */
+  readonly until: string;
+  /** Such as `rate_limit`, `retry`, `slot`. */
+  readonly reason: string;
+}
+
+/** What each operation takes and gives. */
+export interface Operations {
+  /** Say that the server lives. */
+  health: { request: null; answer: Health };
+  /** Turn a one-time code into a token. */
+  claim: { request: Claim; answer: Claimed };
+  /** Make a one-time code for another device. */
+  pair: { request: null; answer: Pairing };
+  /** Say who the caller is. */
+  me: { request: null; answer: Identity };
+  /** Revoke the token the call came with. */
+  logout: { request: null; answer: null };
+  /** Begin a session, with a first prompt if one is given. */
+  create_session: { request: CreateSession; answer: SessionInfo };
+  /** List sessions, newest first. */
+  list_sessions: { request: null; answer: SessionList };
+  /** Read one row of the list. */
+  get_session: { request: null; answer: SessionInfo };
+  /** Read a session as a screen shows it, with the number it stands at. */
+  get_view: { request: null; answer: ViewAnswer };
+  /** Follow a session: everything after the cursor, then live. */
+  follow: { request: null; answer: null };
+  /** Say something; it is durable before this answers. */
+  send_prompt: { request: SendPrompt; answer: PromptAccepted };
+  /** Stop the running turn. */
+  interrupt: { request: Interrupt; answer: Interrupted };
+  /** Decide an open permission request. */
+  answer_permission: { request: AnswerPermission; answer: PermissionAnswered };
+}
+
+/** Where each operation stands. */
+export const OPERATIONS = {
+  health: { method: "GET", path: "/healthz", idempotent: false },
+  claim: { method: "POST", path: "/api/auth/claim", idempotent: false },
+  pair: { method: "POST", path: "/api/auth/pair", idempotent: false },
+  me: { method: "GET", path: "/api/auth/me", idempotent: false },
+  logout: { method: "POST", path: "/api/auth/logout", idempotent: false },
+  create_session: { method: "POST", path: "/api/sessions", idempotent: true },
+  list_sessions: { method: "GET", path: "/api/sessions", idempotent: false },
+  get_session: { method: "GET", path: "/api/sessions/{session}", idempotent: false },
+  get_view: { method: "GET", path: "/api/sessions/{session}/view", idempotent: false },
+  follow: { method: "GET", path: "/api/sessions/{session}/events", idempotent: false },
+  send_prompt: { method: "POST", path: "/api/sessions/{session}/prompts", idempotent: true },
+  interrupt: { method: "POST", path: "/api/sessions/{session}/interrupt", idempotent: false },
+  answer_permission: {
+    method: "POST",
+    path: "/api/sessions/{session}/permissions/{permission}",
+    idempotent: true,
+  },
+} as const;

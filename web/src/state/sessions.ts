@@ -1,0 +1,62 @@
+/** The list of sessions, newest first. */
+
+import { signal } from "@preact/signals";
+import { ApiFault, call } from "../platform/api.ts";
+import type { SessionInfo, SessionList } from "../protocol/types.gen.ts";
+import { signOut } from "./account.ts";
+
+const PAGE = 50;
+
+/** The rows that were loaded. */
+export const sessions = signal<readonly SessionInfo[]>([]);
+/** Whether they were loaded at least once, and how the last try went. */
+export const listState = signal<"loading" | "ready" | "failed">("loading");
+/** The cursor of older rows; nothing when all are here. */
+export const older = signal<string | null>(null);
+
+/** The rows with fresh ones put in, newest first. */
+export function mergeRows(
+  known: readonly SessionInfo[],
+  fresh: readonly SessionInfo[],
+): SessionInfo[] {
+  const rows = new Map([...known, ...fresh].map((row) => [row.id, row]));
+  return [...rows.values()].sort((a, b) => (a.updated < b.updated ? 1 : -1));
+}
+
+async function load(after: string | null): Promise<SessionList | undefined> {
+  try {
+    const page = await call("list_sessions", {
+      query: after === null ? { limit: PAGE } : { limit: PAGE, after },
+    });
+    listState.value = "ready";
+    return page;
+  } catch (error) {
+    if (!(error instanceof ApiFault)) throw error;
+    if (error.code === "unauthorized") signOut(true);
+    listState.value = sessions.value.length > 0 ? "ready" : "failed";
+    return undefined;
+  }
+}
+
+/** Loads the newest rows again. A row that is gone from among them was deleted. */
+export async function refreshSessions(): Promise<void> {
+  const page = await load(null);
+  if (!page) return;
+  const oldest = page.next == null ? "" : (page.sessions.at(-1)?.updated ?? "");
+  const beyond = sessions.value.filter((row) => row.updated < oldest);
+  sessions.value = mergeRows(beyond, page.sessions);
+  if (beyond.length === 0) older.value = page.next ?? null;
+}
+
+/** Loads the next older rows. */
+export async function loadOlder(): Promise<void> {
+  const page = older.value === null ? undefined : await load(older.value);
+  if (!page) return;
+  sessions.value = mergeRows(sessions.value, page.sessions);
+  older.value = page.next ?? null;
+}
+
+/** Puts one row in without asking the server. */
+export function putSession(row: SessionInfo): void {
+  sessions.value = mergeRows(sessions.value, [row]);
+}

@@ -1,0 +1,124 @@
+import { effect } from "@preact/signals";
+import { Component, type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { t } from "../core/i18n.ts";
+import { watchPageLife } from "../platform/page_life.ts";
+import { access } from "../state/account.ts";
+import { Chat, chat } from "../state/chat.ts";
+import { newKey } from "../state/outbox.ts";
+import { route } from "../state/router.ts";
+import { refreshSessions } from "../state/sessions.ts";
+import { language } from "../state/settings.ts";
+import { Button } from "./base/Button.tsx";
+import { lazy } from "./base/lazy.tsx";
+import { ChatPage } from "./chat/ChatPage.tsx";
+import { NewChatPage } from "./chat/NewChatPage.tsx";
+import { useViewport } from "./hooks/useViewport.ts";
+
+const Gate = lazy(async () => (await import("./gate/Gate.tsx")).Gate);
+const Unreachable = lazy(async () => (await import("./gate/Gate.tsx")).Unreachable);
+
+/** The list is read again this often while the page is seen, in milliseconds. */
+const LIST_EVERY_MS = 20_000;
+
+/** This page's name among the readers of a session. */
+const READER = newKey();
+
+/** The whole page. */
+export function App({ code }: { code: string | undefined }) {
+  useViewport();
+  return (
+    <Boundary key={language.value}>
+      <Pages code={code} />
+    </Boundary>
+  );
+}
+
+function Pages({ code }: { code: string | undefined }) {
+  switch (access.value) {
+    case "in":
+      return <SignedIn />;
+    case "out":
+      return <Gate code={code} />;
+    case "unreachable":
+      return <Unreachable />;
+    default:
+      return null;
+  }
+}
+
+function SignedIn() {
+  useEffect(() => keepChat(), []);
+  useEffect(() => keepList(), []);
+  const open = chat.value;
+  if (route.value.page === "new") return <NewChatPage />;
+  return open ? <ChatPage key={open.session} chat={open} /> : null;
+}
+
+/** Opens the session that the route names, and leaves it when the route names another. */
+function keepChat(): () => void {
+  const stopFollowing = effect(() => {
+    const to = route.value;
+    const open = chat.peek();
+    if (to.page === "chat" && open?.session === to.session) return;
+    open?.stop();
+    chat.value = to.page === "chat" ? new Chat(to.session, READER) : null;
+    chat.peek()?.start();
+  });
+  const stopWatching = watchPageLife({
+    working: () => chat.peek()?.turn.peek() != null,
+    hidden: () => chat.peek()?.stop(),
+    online: () => chat.peek()?.retryNow(),
+    woken: (how) => {
+      const open = chat.peek();
+      if (how !== "resume") open?.stop();
+      open?.start(how === "rebuild");
+    },
+  });
+  return () => {
+    stopFollowing();
+    stopWatching();
+    chat.peek()?.stop();
+    chat.value = null;
+  };
+}
+
+/** Reads the list when something in it has probably moved, and now and then. */
+function keepList(): () => void {
+  const stop = effect(() => {
+    void route.value;
+    void chat.value?.turn.value?.id;
+    void chat.value?.permissions.value.length;
+    void refreshSessions();
+  });
+  const timer = setInterval(() => {
+    if (document.visibilityState === "visible") void refreshSessions();
+  }, LIST_EVERY_MS);
+  return () => {
+    stop();
+    clearInterval(timer);
+  };
+}
+
+/** Shows something when a component fails, instead of a white page. */
+class Boundary extends Component<{ children: ComponentChildren }, { failed: boolean }> {
+  override state = { failed: false };
+
+  static override getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true };
+  }
+
+  override render() {
+    if (!this.state.failed) return this.props.children;
+    return (
+      <main class="gate">
+        <div class="gate-card" role="alert">
+          <p>{t("error.page")}</p>
+          <Button kind="main" onClick={() => location.reload()}>
+            {t("link.reload")}
+          </Button>
+        </div>
+      </main>
+    );
+  }
+}

@@ -1,0 +1,40 @@
+import { type ComponentType, type FunctionComponent, h } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+
+/** A component of a chunk of its own; `preload` fetches the chunk before it is needed. */
+export type LazyComponent<Props> = FunctionComponent<Props> & { preload: () => Promise<void> };
+
+/** Nothing is shown until the chunk is there; when it cannot be fetched, the page says so. */
+export function lazy<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+): LazyComponent<Props> {
+  let found: ComponentType<Props> | undefined;
+  const preload = async (): Promise<void> => {
+    found ??= await load();
+  };
+  const Lazy: FunctionComponent<Props> = (props) => {
+    const [state, setState] = useState<"loading" | "ready" | "failed">("loading");
+    useEffect(() => {
+      preload().then(
+        () => setState("ready"),
+        () => setState("failed"),
+      );
+    }, []);
+    if (found) return h(found as ComponentType<object>, props);
+    return state === "failed" ? <Missing /> : null;
+  };
+  return Object.assign(Lazy, { preload });
+}
+
+/** After an update of the server the old chunks are gone. */
+function Missing() {
+  return (
+    <p class="complaint" role="alert">
+      {t("error.chunk")}
+      <button type="button" class="link-button" onClick={() => location.reload()}>
+        {t("link.reload")}
+      </button>
+    </p>
+  );
+}

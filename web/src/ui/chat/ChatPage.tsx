@@ -1,0 +1,65 @@
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+import type { Chat } from "../../state/chat.ts";
+import { Button } from "../base/Button.tsx";
+import { lazy } from "../base/lazy.tsx";
+import { AppShell } from "../shell/AppShell.tsx";
+import { StatusRegion } from "../shell/StatusRegion.tsx";
+import { Composer } from "./Composer.tsx";
+import { MessageList } from "./MessageList.tsx";
+
+/** Open requests: nothing to show in most moments. */
+export const Requests = lazy(async () => (await import("../requests/RequestCard.tsx")).RequestCard);
+
+/** One session. */
+export function ChatPage({ chat }: { chat: Chat }) {
+  const { model } = chat.current.value;
+  const title = chat.title.value || t("sessions.untitled");
+  return (
+    <AppShell title={title} note={model} chat={chat}>
+      <main class="chat">
+        {chat.loaded.value ? <MessageList chat={chat} /> : <NotLoaded chat={chat} />}
+        <div class="dock">
+          <MaybeRequests chat={chat} />
+          {chat.state.value.failure !== "gone" && (
+            <Composer key={chat.session} session={chat.session} chat={chat} />
+          )}
+        </div>
+      </main>
+      <StatusRegion key={chat.session} chat={chat} />
+    </AppShell>
+  );
+}
+
+/** Stays once there was something to ask: what went away is told for a moment. */
+function MaybeRequests({ chat }: { chat: Chat }) {
+  const asked = useRef(false);
+  asked.current ||= chat.permissions.value.length + chat.questions.value.length > 0;
+  return asked.current ? <Requests chat={chat} /> : null;
+}
+
+/** A session of which nothing has come yet. */
+function NotLoaded({ chat }: { chat: Chat }) {
+  const { phase, failure, failures } = chat.state.value;
+  if (failure === "gone") return <Notice text={t("chat.missing")} />;
+  if (failure !== null || failures > 1) {
+    return (
+      <Notice text={t("chat.failed")}>
+        <Button onClick={() => chat.retryNow()}>{t("retry")}</Button>
+      </Notice>
+    );
+  }
+  return <Notice text={phase === "idle" ? "" : t("chat.loading")} />;
+}
+
+function Notice({ text, children }: { text: string; children?: ComponentChildren }) {
+  return (
+    <div class="log-frame">
+      <div class="middle" role="status">
+        <p class="quiet">{text}</p>
+        {children}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,135 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+import type { Chat } from "../../state/chat.ts";
+import { drafts, outbox, sendText } from "../../state/outbox.ts";
+import { IconButton } from "../base/Button.tsx";
+import { Icon } from "../base/Icon.tsx";
+import { isCoarse, useComposerKeys } from "../hooks/useComposerKeys.ts";
+import { editing } from "./editing.ts";
+
+/** A draft is kept when typing pauses for this long, in milliseconds. */
+const KEEP_MS = 300;
+
+interface ComposerProps {
+  session: string | null;
+  /** The session's chat; nothing for one that is yet to begin. */
+  chat: Chat | null;
+}
+
+/** Where a person writes. */
+export function Composer({ session, chat }: ComposerProps) {
+  const { text, field, type, clear } = useDraft(session);
+  const working = chat !== null && chat.turn.value !== null;
+  const closed = chat !== null && chat.current.value.closed !== null;
+  const isEmpty = text.trim() === "";
+
+  const send = (): void => {
+    if (isEmpty || closed) return;
+    drafts.write(session, text.trim());
+    sendText(session, text.trim());
+    if (chat) chat.sentCount.value += 1;
+    clear();
+  };
+  const keys = useComposerKeys(send);
+  if (closed) return <p class="composer-closed">{t("compose.closed")}</p>;
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      {chat?.complaint.value && (
+        <p class="complaint" role="alert">
+          {chat.complaint.value}
+        </p>
+      )}
+      <div class="composer-row">
+        <textarea
+          ref={field}
+          id="composer"
+          rows={1}
+          value={text}
+          aria-label={t("compose.label")}
+          placeholder={t(working ? "compose.placeholder.more" : "compose.placeholder")}
+          enterkeyhint={isCoarse() ? "enter" : "send"}
+          onInput={(event) => type(event.currentTarget.value)}
+          {...keys}
+        />
+        {working && <StopButton chat={chat} />}
+        {(!working || !isEmpty) && (
+          <button
+            class="send"
+            type="submit"
+            disabled={isEmpty}
+            aria-label={t(working ? "compose.queue" : "compose.send")}
+            title={t(working ? "compose.queue" : "compose.send")}
+          >
+            <Icon name="arrow_up" />
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+function StopButton({ chat }: { chat: Chat }) {
+  const isStopping = chat.stopping.value !== null;
+  return (
+    <IconButton
+      icon="stop"
+      className="stop"
+      label={t(isStopping ? "turn.stopping" : "compose.stop")}
+      disabled={isStopping}
+      onClick={() => void chat.interrupt()}
+    />
+  );
+}
+
+/** The text of a session's composer, kept over reloads and switches. */
+function useDraft(session: string | null) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [text, setText] = useState(() => unsentDraft(session));
+  const edit = editing.value;
+
+  useEffect(() => {
+    if (edit?.session !== session || !edit) return;
+    editing.value = null;
+    setText((now) => (now.trim() ? `${edit.text}\n\n${now}` : edit.text));
+    field.current?.focus();
+  }, [edit, session]);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      if (text !== "") drafts.write(session, text);
+    }, KEEP_MS);
+    return () => clearTimeout(timer);
+  }, [session, text]);
+  useLayoutEffect(() => {
+    const element = field.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${element.scrollHeight}px`;
+  }, [text]);
+  useEffect(() => {
+    if (!isCoarse()) field.current?.focus({ preventScroll: true });
+  }, [session]);
+
+  return {
+    text,
+    field,
+    type: (next: string) => {
+      setText(next);
+      if (next === "") drafts.write(session, "");
+    },
+    /** Empties the field; the draft stays until the server has taken what was sent. */
+    clear: () => setText(""),
+  };
+}
+
+/** The kept draft, unless it is on its way already. */
+function unsentDraft(session: string | null): string {
+  const draft = drafts.read(session);
+  const sent = outbox.peek().some((entry) => entry.session === session && entry.text === draft);
+  return sent ? "" : draft;
+}

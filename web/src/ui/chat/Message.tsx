@@ -1,0 +1,153 @@
+import { Component } from "preact";
+import { useState } from "preact/hooks";
+import { languageNow, t, tMaybe } from "../../core/i18n.ts";
+import { formatClock } from "../../core/time.ts";
+import { copyText } from "../../platform/clipboard.ts";
+import type { Block, Mark, Thinking } from "../../protocol/types.gen.ts";
+import type { Chat } from "../../state/chat.ts";
+import { IconButton } from "../base/Button.tsx";
+import { Icon } from "../base/Icon.tsx";
+import { ToolCard, ToolDraft } from "../tools/ToolCard.tsx";
+import { Markdown } from "./Markdown.tsx";
+
+/** What the list shows of one entry. */
+export interface EntryProps {
+  chat: Chat;
+  id: string;
+  role: string;
+  content: readonly Block[];
+  time: string;
+  /** Whether it is still being written. */
+  open: boolean;
+  /** Whether it is the last of its turn, which can be copied. */
+  last: boolean;
+  cut: string | null;
+  mark: Mark | null;
+}
+
+/** One entry of the conversation; made again only when something of it has changed. */
+export class Entry extends Component<EntryProps> {
+  override shouldComponentUpdate(next: EntryProps): boolean {
+    const { content, open, last, cut } = this.props;
+    return next.content !== content || next.open !== open || next.last !== last || next.cut !== cut;
+  }
+
+  override render(props: EntryProps) {
+    if (props.mark) return <MarkLine mark={props.mark} />;
+    return props.role === "user" ? <UserMessage {...props} /> : <AgentMessage {...props} />;
+  }
+}
+
+function plainText(content: readonly Block[]): string {
+  return content.map((block) => (block.type === "text" ? block.text : "")).join("");
+}
+
+function UserMessage({ content, time }: EntryProps) {
+  return (
+    <article class="entry user" aria-label={t("chat.you")}>
+      <UserBubble content={content} title={formatClock(time, languageNow())} />
+    </article>
+  );
+}
+
+/** What a person said: as it was typed, without Markdown. */
+export function UserBubble({ content, title }: { content: readonly Block[]; title?: string }) {
+  const files = content.filter((block) => block.type !== "text");
+  return (
+    <div class="bubble" title={title}>
+      {plainText(content)}
+      {files.map((block, place) => (
+        <span key={place} class="chip">
+          <Icon name="file" />
+          {block.type === "file" ? block.name : t("chat.attachment")}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function AgentMessage({ chat, content, open, last, cut }: EntryProps) {
+  const text = plainText(content);
+  return (
+    <article class="entry agent" aria-label={t("chat.agent")} aria-busy={open}>
+      {content.map((block, place) => (
+        <BlockView key={place} chat={chat} block={block} open={open} />
+      ))}
+      {cut !== null && <p class="cut">{tMaybe(`chat.cut.${cut}`) ?? t("chat.cut")}</p>}
+      {last && !open && text !== "" && <MessageActions text={text} />}
+    </article>
+  );
+}
+
+function MessageActions({ text }: { text: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    if (!(await copyText(text))) return;
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1_500);
+  };
+  return (
+    <div class="message-actions">
+      <IconButton
+        icon={copied ? "check" : "copy"}
+        label={t(copied ? "copied" : "copy")}
+        onClick={() => void copy()}
+      />
+    </div>
+  );
+}
+
+function BlockView({ chat, block, open }: { chat: Chat; block: Block; open: boolean }) {
+  switch (block.type) {
+    case "text":
+      return block.text === "" ? null : <Markdown text={block.text} open={open} />;
+    case "thinking":
+      return <ThinkingRow block={block} open={open} />;
+    case "tool_call":
+      return open ? <ToolDraft block={block} /> : <ToolCard chat={chat} block={block} />;
+    case "image":
+    case "file":
+      return <p class="quiet">{block.type === "file" ? block.name : t("chat.attachment")}</p>;
+    case "unknown":
+      return <p class="quiet">{t("chat.unknown", { name: block.name })}</p>;
+    default:
+      return null;
+  }
+}
+
+function ThinkingRow({ block, open }: { block: Thinking; open: boolean }) {
+  if (!block.text && !open) return null;
+  const first = block.text.trim().split("\n", 1)[0] ?? "";
+  return (
+    <details class="thinking">
+      <summary>
+        <Icon name="chevron" />
+        <span class="thinking-label">{t(open ? "turn.thinking" : "turn.thought")}</span>
+        <span class="thinking-first">{first}</span>
+      </summary>
+      <div class="thinking-text">{block.text}</div>
+    </details>
+  );
+}
+
+function MarkLine({ mark }: { mark: Mark }) {
+  const { kind, text, fault } = mark;
+  const label = tMaybe(`mark.${kind}`, { text }) ?? text;
+  if (kind !== "turn_failed") return <p class="mark">{label}</p>;
+  return (
+    <div class="failure">
+      <p class="failure-title">
+        <Icon name="alert" />
+        {label}
+      </p>
+      <p>{text}</p>
+      {fault?.retry === "same_request" && (
+        <p class="quiet">
+          {fault.retry_after_s
+            ? t("fault.again.after", { seconds: Math.ceil(fault.retry_after_s) })
+            : t("fault.again")}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+import { t } from "../../core/i18n.ts";
+import type { OutboxEntry } from "../../core/outbox.ts";
+import type { Chat } from "../../state/chat.ts";
+import { drafts, dropEntry, outbox, sendAgain } from "../../state/outbox.ts";
+import { editing } from "./editing.ts";
+import { UserBubble } from "./Message.tsx";
+
+/** Prompts that wait in the session, and those that are still on their way to it. */
+export function Pending({ chat }: { chat: Chat }) {
+  const mine = outbox.value.filter((entry) => entry.session === chat.session);
+  const busy = chat.turn.value !== null;
+  return (
+    <>
+      {chat.queue.value.map((prompt) => (
+        <article key={prompt.prompt} class="entry user" aria-label={t("chat.you")}>
+          <UserBubble content={prompt.content} />
+          {busy && <p class="delivery">{t("compose.held")}</p>}
+        </article>
+      ))}
+      {mine.map((entry) => (
+        <PendingEntry key={entry.key} entry={entry} />
+      ))}
+    </>
+  );
+}
+
+/** A prompt of which the log knows nothing yet. */
+export function PendingEntry({ entry }: { entry: OutboxEntry }) {
+  const { key, session, text, state, message } = entry;
+  const stuck = state === "refused" || state === "unknown";
+  const edit = (): void => {
+    dropEntry(key);
+    drafts.write(session, text);
+    editing.value = { session, text };
+  };
+  return (
+    <article class="entry user" aria-label={t("chat.you")}>
+      <UserBubble content={[{ type: "text", text }]} />
+      <p class={stuck ? "delivery bad" : "delivery"}>
+        {t(`send.${state}`, { message })}
+        {stuck && (
+          <>
+            <button type="button" class="link-button" onClick={() => sendAgain(key)}>
+              {t("retry")}
+            </button>
+            <button type="button" class="link-button" onClick={edit}>
+              {t("send.edit")}
+            </button>
+          </>
+        )}
+      </p>
+    </article>
+  );
+}

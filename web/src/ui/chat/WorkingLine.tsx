@@ -1,0 +1,36 @@
+import { t } from "../../core/i18n.ts";
+import { formatSpan } from "../../core/time.ts";
+import type { SessionView } from "../../protocol/types.gen.ts";
+import type { Chat } from "../../state/chat.ts";
+import { useNow } from "../hooks/useNow.ts";
+
+/** What the turn does at this moment, in a few words. */
+export function activityOf(view: SessionView): string {
+  if (view.permissions.length > 0 || view.questions.length > 0) return t("turn.waiting.you");
+  if (view.waiting) {
+    const { reason } = view.waiting;
+    return reason === "rate_limit" ? t("turn.waiting.rate") : t("turn.waiting", { reason });
+  }
+  const running = view.open_calls.find((call) => call.status === "in_progress");
+  if (running) return t("turn.running", { tool: running.title || running.tool });
+  const block = view.open_messages.at(-1)?.content.at(-1);
+  if (block?.type === "text") return t("turn.writing");
+  return t(block?.type === "thinking" ? "turn.thinking" : "turn.working");
+}
+
+/** One quiet line under the conversation while a turn runs. */
+export function WorkingLine({ chat }: { chat: Chat }) {
+  const turn = chat.turn.value;
+  const now = useNow(turn !== null);
+  if (!turn) return null;
+  const elapsed = now + chat.clockAheadMs.value - Date.parse(turn.started);
+  const isStopping = chat.stopping.value === turn.id;
+  return (
+    <p class="working">
+      <span class="ring" aria-hidden="true" />
+      <span>{isStopping ? t("turn.stopping") : activityOf(chat.current.value)}</span>
+      <span class="quiet">{formatSpan(elapsed)}</span>
+      {turn.attempt > 0 && <span class="quiet">{t("turn.resumed")}</span>}
+    </p>
+  );
+}

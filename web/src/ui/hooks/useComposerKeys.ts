@@ -1,0 +1,22 @@
+import { useRef } from "preact/hooks";
+import { sends } from "./composer_keys.ts";
+
+/** Whether the main pointer is a finger. */
+export function isCoarse(): boolean {
+  return matchMedia("(pointer: coarse)").matches;
+}
+
+/** The handlers of a composer's text field. */
+export function useComposerKeys(send: () => void) {
+  const endedAt = useRef(Number.NEGATIVE_INFINITY);
+  return {
+    onCompositionEnd: () => {
+      endedAt.current = performance.now();
+    },
+    onKeyDown: (event: KeyboardEvent) => {
+      if (!sends(event, isCoarse(), performance.now() - endedAt.current)) return;
+      event.preventDefault();
+      send();
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+import { formatSpan } from "../../core/time.ts";
+import type { PermissionRequested } from "../../protocol/types.gen.ts";
+import type { Chat } from "../../state/chat.ts";
+import { newKey } from "../../state/outbox.ts";
+import { Button } from "../base/Button.tsx";
+import { Icon } from "../base/Icon.tsx";
+import { useNow } from "../hooks/useNow.ts";
+import { PermissionSheet } from "./PermissionSheet.tsx";
+
+/** How long a card says that somebody else was quicker, in milliseconds. */
+const GONE_MS = 5_000;
+/** Buttons take no tap for this long after they appear: it was meant for what stood there before. */
+const LIVE_AFTER_MS = 400;
+
+/** What a person can do about a request. */
+export interface Answering {
+  request: PermissionRequested;
+  /** Whether the buttons take a tap. */
+  live: boolean;
+  /** Milliseconds until it is denied by itself. */
+  leftMs: number;
+  /** Why the last answer was not taken. */
+  refused: string | null;
+  answer: (option: string) => void;
+}
+
+/** The open requests of a session, one at a time, above the composer. */
+export function RequestCard({ chat }: { chat: Chat }) {
+  const requests = chat.permissions.value;
+  const request = requests[0];
+  const mine = useRef(new Set<string>());
+  const isGone = useGone(request, mine.current);
+  if (!request) {
+    return isGone ? (
+      <section class="request" aria-label={t("ask.title")}>
+        <p class="quiet">{t("ask.gone")}</p>
+      </section>
+    ) : (
+      <QuestionNote chat={chat} />
+    );
+  }
+  return (
+    <OpenRequest
+      key={request.permission}
+      chat={chat}
+      request={request}
+      count={requests.length}
+      onAnswered={() => mine.current.add(request.permission)}
+    />
+  );
+}
+
+interface OpenRequestProps {
+  chat: Chat;
+  request: PermissionRequested;
+  count: number;
+  onAnswered: () => void;
+}
+
+function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
+  const [reviewing, setReviewing] = useState(false);
+  const answering = useAnswer(chat, request, onAnswered);
+  const { leftMs, live, refused, answer } = answering;
+  return (
+    <section class="request" aria-label={t("ask.title")}>
+      <div class="request-head">
+        <Icon name="shield" />
+        <h2>{t("ask.heading", { tool: request.title || request.tool })}</h2>
+        {count > 1 && <span class="quiet">{t("ask.count", { at: 1, all: count })}</span>}
+        <span class="quiet request-left">
+          {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
+        </span>
+      </div>
+      <p class="request-peek">{request.preview.text}</p>
+      {refused && (
+        <p class="complaint" role="alert">
+          {t("ask.failed", { message: refused })}
+        </p>
+      )}
+      <div class="request-buttons">
+        <Button kind="danger" disabled={!live} onClick={() => answer("deny")}>
+          {t("ask.deny")}
+        </Button>
+        <Button kind="main" disabled={!live} onClick={() => setReviewing(true)}>
+          {t("ask.review")}
+        </Button>
+      </div>
+      {reviewing && (
+        <PermissionSheet chat={chat} answering={answering} onClose={() => setReviewing(false)} />
+      )}
+    </section>
+  );
+}
+
+/** The state of answering one request. */
+function useAnswer(chat: Chat, request: PermissionRequested, onAnswered: () => void): Answering {
+  const [live, setLive] = useState(false);
+  const [sending, setSending] = useState(false);
+  const [refused, setRefused] = useState<string | null>(null);
+  // One key for all tries: a double tap and a retry answer once.
+  const key = useRef(newKey());
+  const now = useNow(true);
+  useEffect(() => {
+    const timer = setTimeout(() => setLive(true), LIVE_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const answer = async (option: string): Promise<void> => {
+    setSending(true);
+    setRefused(null);
+    onAnswered();
+    const problem = await chat.answer(request, option, key.current);
+    if (problem === null) return;
+    key.current = newKey();
+    setRefused(problem);
+    setSending(false);
+  };
+  return {
+    request,
+    live: live && !sending,
+    leftMs: Date.parse(request.expires_at) - (now + chat.clockAheadMs.value),
+    refused,
+    answer: (option) => void answer(option),
+  };
+}
+
+/** Whether a request went away a moment ago without an answer from here. */
+function useGone(request: PermissionRequested | undefined, mine: ReadonlySet<string>): boolean {
+  const last = useRef<string | undefined>(undefined);
+  const [isGone, setIsGone] = useState(false);
+  const id = request?.permission;
+  useEffect(() => {
+    const before = last.current;
+    last.current = id;
+    if (id !== undefined || before === undefined || mine.has(before)) return;
+    setIsGone(true);
+    const timer = setTimeout(() => setIsGone(false), GONE_MS);
+    return () => {
+      clearTimeout(timer);
+      setIsGone(false);
+    };
+  }, [id, mine]);
+  return isGone;
+}
+
+function QuestionNote({ chat }: { chat: Chat }) {
+  const question = chat.questions.value[0];
+  if (!question) return null;
+  return (
+    <section class="request" aria-label={t("ask.title")}>
+      {question.items.map((item) => (
+        <p key={item.id}>{item.prompt}</p>
+      ))}
+      <p class="quiet">{t("ask.question")}</p>
+    </section>
+  );
+}

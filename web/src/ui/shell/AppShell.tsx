@@ -1,0 +1,92 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+import { identity } from "../../state/account.ts";
+import type { Chat } from "../../state/chat.ts";
+import { refreshSessions } from "../../state/sessions.ts";
+import { IconButton } from "../base/Button.tsx";
+import { lazy } from "../base/lazy.tsx";
+import { Sheet } from "../base/Sheet.tsx";
+import { Banner } from "./Banner.tsx";
+
+const MENU = "more-menu";
+
+/** On a phone the list is behind a button. */
+export const SessionList = lazy(
+  async () => (await import("../sessions/SessionList.tsx")).SessionList,
+);
+const MoreMenu = lazy(async () => (await import("./MoreMenu.tsx")).MoreMenu);
+
+/** From here on the list stands beside the chat. */
+const WIDE = "(min-width: 64rem)";
+
+interface AppShellProps {
+  title: string;
+  note: string;
+  chat: Chat | null;
+  children: ComponentChildren;
+}
+
+/** The frame: list, bar, banner, content. */
+export function AppShell({ title, note, chat, children }: AppShellProps) {
+  const wide = useWide();
+  const [drawer, setDrawer] = useState(false);
+  const [menu, setMenu] = useState(false);
+  const openDrawer = (): void => {
+    setDrawer(true);
+    void refreshSessions();
+  };
+  return (
+    <div class="app">
+      <button type="button" class="skip button" onClick={focusComposer}>
+        {t("skip")}
+      </button>
+      {wide && (
+        <aside class="sidebar">
+          <p class="sidebar-name">{identity.value?.server_name || t("app.name")}</p>
+          <SessionList onPick={() => undefined} />
+        </aside>
+      )}
+      <div class="main">
+        <header class="bar">
+          {!wide && <IconButton icon="menu" label={t("sessions.open")} onClick={openDrawer} />}
+          <div class="bar-words">
+            <h1>{title}</h1>
+            {note !== "" && <p class="quiet">{note}</p>}
+          </div>
+          <IconButton icon="more" label={t("menu.open")} popoverTarget={MENU} />
+        </header>
+        <Banner chat={chat} />
+        {children}
+      </div>
+      <div
+        id={MENU}
+        class="menu"
+        popover="auto"
+        onToggle={(event) => setMenu(event.newState === "open")}
+      >
+        {menu && <MoreMenu />}
+      </div>
+      {drawer && !wide && (
+        <Sheet className="drawer" title={t("sessions.title")} onClose={() => setDrawer(false)}>
+          <SessionList onPick={() => setDrawer(false)} />
+        </Sheet>
+      )}
+    </div>
+  );
+}
+
+function focusComposer(): void {
+  document.getElementById("composer")?.focus();
+}
+
+function useWide(): boolean {
+  const [wide, setWide] = useState(() => matchMedia(WIDE).matches);
+  useEffect(() => {
+    const query = matchMedia(WIDE);
+    const change = (): void => setWide(query.matches);
+    query.addEventListener("change", change);
+    return () => query.removeEventListener("change", change);
+  }, []);
+  return wide;
+}

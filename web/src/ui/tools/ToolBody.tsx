@@ -1,0 +1,103 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { languageNow, t, tMaybe } from "../../core/i18n.ts";
+import { formatClock } from "../../core/time.ts";
+import type { CallView, Decision, FileChange, ToolCall } from "../../protocol/types.gen.ts";
+import { Diff } from "./Diff.tsx";
+import { FOLD_UNITS, outputOf, prettyArguments } from "./tool_text.ts";
+
+/** What a tool card shows when it is opened. */
+export function ToolBody({ call, block }: { call: CallView | undefined; block: ToolCall }) {
+  if (!call) {
+    return (
+      <div class="tool-body">
+        <LongText label={t("tool.arguments")} text={prettyArguments(block.arguments)} />
+      </div>
+    );
+  }
+  const isCommand = call.preview?.kind === "command";
+  const output = outputOf(call);
+  const running = call.status === "in_progress";
+  return (
+    <div class="tool-body">
+      <LongText
+        label={isCommand ? call.tool : t("tool.arguments")}
+        text={isCommand ? (call.preview?.text ?? "") : prettyArguments(call.arguments)}
+      />
+      {call.changes.length > 0 && <Changes changes={call.changes} />}
+      {(output !== "" || running) && (
+        <LongText
+          label={t(isCommand ? "tool.output" : "tool.result")}
+          text={output}
+          tail={running}
+        />
+      )}
+      {output === "" && call.status === "completed" && <p class="quiet">{t("tool.empty")}</p>}
+      <ExitCode call={call} />
+      {call.decision && <Receipt decision={call.decision} />}
+    </div>
+  );
+}
+
+function ExitCode({ call }: { call: CallView }) {
+  const command = call.artifacts.find((artifact) => artifact.kind === "command");
+  if (command?.kind !== "command" || command.exit_code == null) return null;
+  return <p class="quiet">{t("tool.exit", { code: command.exit_code })}</p>;
+}
+
+function Receipt({ decision }: { decision: Decision }) {
+  const by = tMaybe(`tool.by.${decision.by}`) ?? decision.by;
+  const word = decision.option === "deny" ? "tool.refused" : "tool.allowed";
+  return (
+    <p class="quiet">
+      {t(word, { by, time: formatClock(decision.time, languageNow()) })}
+      {decision.note && ` · ${decision.note}`}
+    </p>
+  );
+}
+
+function Changes({ changes }: { changes: readonly FileChange[] }) {
+  return (
+    <section>
+      <h3 class="label">{t("tool.changes")}</h3>
+      {changes.map((change, place) => (
+        <div key={place} class="change">
+          <p class="change-path">
+            {change.path} <span class="quiet">{change.kind}</span>
+          </p>
+          {change.diff && <Diff text={change.diff} />}
+        </div>
+      ))}
+    </section>
+  );
+}
+
+interface LongTextProps {
+  label: string;
+  text: string;
+  /** Keep the end in sight, as long as it grows. */
+  tail?: boolean;
+}
+
+function LongText({ label, text, tail = false }: LongTextProps) {
+  const [whole, setWhole] = useState(false);
+  const box = useRef<HTMLPreElement>(null);
+  useEffect(() => {
+    if (tail && box.current) box.current.scrollTop = box.current.scrollHeight;
+  });
+  const folded = !whole && text.length > FOLD_UNITS;
+  const shown = folded ? (tail ? text.slice(-FOLD_UNITS) : text.slice(0, FOLD_UNITS)) : text;
+  return (
+    <section>
+      <h3 class="label">{label}</h3>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a block that scrolls must take the keys */}
+      <pre ref={box} class="well" tabIndex={0}>
+        {shown}
+      </pre>
+      {folded && (
+        <button type="button" class="link-button" onClick={() => setWhole(true)}>
+          {t("show.more")}
+        </button>
+      )}
+    </section>
+  );
+}

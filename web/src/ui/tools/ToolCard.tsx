@@ -1,0 +1,57 @@
+import { useComputed } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+import { formatDuration } from "../../core/time.ts";
+import type { CallView, ToolCall } from "../../protocol/types.gen.ts";
+import type { Chat } from "../../state/chat.ts";
+import { Icon } from "../base/Icon.tsx";
+import { lazy } from "../base/lazy.tsx";
+import { effectIcon, glance, isBad, statusText } from "./tool_text.ts";
+
+/** The inside of a card: of no use before one is opened. */
+export const ToolBody = lazy(async () => (await import("./ToolBody.tsx")).ToolBody);
+
+/** A tool call: one line until it is opened. */
+export function ToolCard({ chat, block }: { chat: Chat; block: ToolCall }) {
+  const call = useComputed(() => chat.call(block.id).value).value;
+  const [open, setOpen] = useState(false);
+  const hint = call ? glance(call) : "";
+  return (
+    <details
+      class={call && isBad(call) ? "tool bad" : "tool"}
+      data-status={call?.status}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary class="tool-head">
+        <StateIcon call={call} />
+        <span class="tool-title">{call?.title || block.name}</span>
+        <span class="tool-side">
+          {call && <span class="tool-status">{statusText(call)}</span>}
+          {call && call.duration_ms > 0 && <span>{formatDuration(call.duration_ms)}</span>}
+          <Icon name="chevron" />
+        </span>
+        {hint !== "" && <span class="tool-hint">{hint}</span>}
+      </summary>
+      {open && <ToolBody call={call} block={block} />}
+    </details>
+  );
+}
+
+/** A call whose arguments are still being written. */
+export function ToolDraft({ block }: { block: ToolCall }) {
+  return (
+    <div class="tool">
+      <div class="tool-head">
+        <span class="ring" aria-hidden="true" />
+        <span class="tool-title">{block.name || t("tool.writing")}</span>
+      </div>
+    </div>
+  );
+}
+
+function StateIcon({ call }: { call: CallView | undefined }) {
+  if (!call) return <Icon name="wrench" />;
+  if (call.status === "in_progress") return <span class="ring" aria-hidden="true" />;
+  if (call.status === "pending") return <Icon name="clock" />;
+  return <Icon name={isBad(call) ? "alert" : effectIcon(call.effect)} />;
+}

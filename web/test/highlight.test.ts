@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { parseHighlighted } from "../src/md/coloured.ts";
+import { colourCode } from "../src/md/highlight.ts";
+import { colour } from "../src/md/languages.ts";
+import { buildCode } from "../src/md/render.ts";
+
+const CODE = `def f(x: str) -> bool:\n    """Doc & <tag>."""\n    return x == 'a' and "b" != f"{x}"\n`;
+
+function shown(source: string, language: string): HTMLElement {
+  const block = buildCode(source, language);
+  document.body.append(block.root);
+  return block.code;
+}
+
+test("colouring keeps every character and makes spans with classes only", async () => {
+  const code = shown(CODE, "python");
+  colourCode(
+    code,
+    (run) => run(),
+    async () => colour,
+  );
+  await expect.poll(() => code.childElementCount).toBeGreaterThan(3);
+  expect(code.textContent).toBe(CODE);
+  for (const element of code.querySelectorAll("*")) {
+    expect(element.tagName).toBe("SPAN");
+    expect(element.getAttributeNames()).toEqual(["class"]);
+  }
+});
+
+test("output that is not the highlighter's stays text", () => {
+  const host = document.createElement("div");
+  host.append(parseHighlighted('<img src=x onerror=alert(1)>&copy;</span></span><span id="x">y'));
+  expect(host.childElementCount).toBe(0);
+  expect(host.textContent).toBe('<img src=x onerror=alert(1)>&copy;<span id="x">y');
+});
+
+test("long code, unknown languages and a missing chunk leave the code plain", async () => {
+  const asked: string[] = [];
+  const load = async () => (source: string, language: string) => {
+    asked.push(language);
+    return colour(source, language);
+  };
+  const long = shown("x = 1\n".repeat(5_000), "python");
+  colourCode(long, (run) => run(), load);
+  const unknown = shown("blah", "klingon");
+  colourCode(unknown, (run) => run(), load);
+  const plain = shown("x = 1", "python");
+  colourCode(
+    plain,
+    (run) => run(),
+    () => Promise.reject(new Error("gone")),
+  );
+  await expect.poll(() => asked).toEqual(["klingon"]);
+  expect([long, unknown, plain].map((code) => code.childElementCount)).toEqual([0, 0, 0]);
+});

@@ -1,0 +1,70 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+import { stampSources } from "./scripts/stamp.mjs";
+
+const root = fileURLToPath(new URL(".", import.meta.url));
+const shipped = fileURLToPath(
+  new URL("../packages/server/src/towline_server/web/dist", import.meta.url),
+);
+
+/** What the first screen does without: chunks of their own, fetched when the page is idle. */
+const LATER =
+  /\/(?:highlight\.js|remend)\/|\/md\/(?:coloured|languages|stream)\.ts|\/(?:sign_in|words\.zh)\.ts|\/fixtures\/|\/(?:Diff|Gate|MoreMenu|PermissionSheet|RequestCard|SessionList|ToolBody)\.tsx/;
+
+export default defineConfig(({ mode }) => ({
+  root,
+  define: { __FIXTURES__: JSON.stringify(mode === "fixtures") },
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  plugins: [
+    {
+      // Of marked we use the lexer, but its one file also makes a whole converter when it is
+      // loaded, which no bundler may leave out: a fifth of it.
+      name: "lexer-only",
+      enforce: "pre",
+      transform(code: string, id: string) {
+        if (!id.endsWith("/marked/lib/marked.esm.js")) return undefined;
+        const start = /var (\w+)=new \w+;function \w+\(\w,\w\)\{return \1\.parse\(/.exec(
+          code,
+        )?.index;
+        const names = ["Lexer", "Tokenizer"].map(
+          (name) => new RegExp(`\\b\\w+ as ${name}\\b`).exec(code)?.[0],
+        );
+        if (start === undefined || names.includes(undefined)) {
+          throw new Error("marked looks different now: find where its converter begins");
+        }
+        return { code: `${code.slice(0, start)}export{${names.join(",")}};`, map: null };
+      },
+    },
+    {
+      // The page compares this with the `web_build` of the server's `hello`. It stands in the
+      // document and not in a script, so that an unchanged script keeps its name.
+      name: "build-id",
+      transformIndexHtml: (html: string) =>
+        html.replace("%BUILD%", stampSources(root).slice(0, 12)),
+    },
+  ],
+  build: {
+    outDir: mode === "fixtures" ? "dist-fixtures" : shipped,
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    cssCodeSplit: false,
+    modulePreload: false,
+    reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        // Everything else is one chunk: the bundler would cut what is shared into many.
+        codeSplitting: { groups: [{ name: "base", test: (id) => !LATER.test(id) }] },
+        entryFileNames: "assets/[name]-[hash].js",
+        chunkFileNames: "assets/[name]-[hash].js",
+        assetFileNames: "assets/[name]-[hash][extname]",
+      },
+    },
+  },
+  test: {
+    environment: "happy-dom",
+    include: ["test/**/*.test.ts", "test/**/*.test.tsx"],
+    testTimeout: 20_000,
+    // Goes through the same transforms as the bundle.
+    server: { deps: { inline: ["marked"] } },
+  },
+}));
