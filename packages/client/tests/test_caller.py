@@ -14,7 +14,13 @@ from towline_client import (
     ContractUnavailable,
     Unauthorized,
 )
-from towline_client.testing import ManualClock, ScriptedServer, ScriptedTransport, refuse
+from towline_client.testing import (
+    ManualClock,
+    ScriptedServer,
+    ScriptedTransport,
+    ScriptedTurn,
+    refuse,
+)
 from towline_client.transport import Call, Reply, check_reply
 from towline_protocol import (
     OPERATIONS,
@@ -22,6 +28,7 @@ from towline_protocol import (
     Operation,
     Problem,
     SessionId,
+    Unknown,
     VersionMismatch,
     encode,
 )
@@ -64,7 +71,7 @@ async def test_every_operation_of_the_table_can_be_called() -> None:
     assert not missing, "an operation of the table has no call"
 
 
-@pytest.mark.rules("C2.5", "S25")
+@pytest.mark.rules("C2.5")
 async def test_a_prompt_whose_reply_was_lost_is_sent_again_under_the_same_key() -> None:
     server = ScriptedServer()
     async with _connect(server) as client:
@@ -183,6 +190,27 @@ async def test_an_answer_that_cannot_be_read_is_no_success() -> None:
         with pytest.raises(ContractUnavailable) as caught:
             await client.me()
         assert (caught.value.reason, caught.value.status) == ("not_json", 200)
+
+
+@pytest.mark.rules("C1.11")
+async def test_a_view_with_blocks_of_a_newer_server_can_be_read() -> None:
+    async def say(turn: ScriptedTurn, text: str) -> None:
+        await turn.say(text)
+
+    server = ScriptedServer(say)
+    async with _connect(server) as client:
+        session = await client.open()
+        await session.ask("Hello")
+        asked = next(call for call in server.calls if call.operation.name == "get_view")
+        body = server.answer(asked).body
+        newer = body.replace(b'"type":"text","text":"Hello"', b'"type":"hologram","w":3')
+        assert newer != body
+        head = {"towline-contract": "1", "content-type": "application/json"}
+        server.replies["get_view"] = deque([Reply(status=200, headers=head, body=newer)])
+        view = (await client.get_view(session.id)).view
+        blocks = [block for entry in view.messages for block in entry.content]
+        assert len(blocks) == 2
+        assert all(isinstance(block, Unknown) and block.name == "hologram" for block in blocks)
 
 
 def _check(status: int, headers: dict[str, str], body: bytes = b"", name: str = "me") -> None:

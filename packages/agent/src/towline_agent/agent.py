@@ -16,19 +16,16 @@ from towline_agent.providers.base import Provider
 from towline_agent.providers.catalog import connect
 from towline_agent.tools.tool import Tool
 from towline_agent.tools.toolset import Toolset
-from towline_agent.turn import Start, TurnEnd, run_turn
+from towline_agent.turn import Start, TurnEnd, end_tasks, last_text, run_turn
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_protocol import (
     Event,
     Limits,
     Message,
-    ToolProposed,
-    TowlineError,
     TurnCompleted,
-    TurnFailed,
     Usage,
-    block_text,
+    UsageError,
 )
 
 __all__ = ["Agent", "AgentResult", "EventStream", "system_prompt"]
@@ -142,9 +139,8 @@ class Agent:
             ProviderError: The model could not be asked, or failed.
             AbortTurn: A tool ended the run.
         """
-        host, counted = self._host(messages, None)
-        end = await self._turn(host, prompt)
-        return _result(host, end, counted)
+        host = self._host(messages, None)
+        return _result(host, await self._turn(host, prompt))
 
     def run_sync(self, prompt: str, *, messages: Sequence[Message] = ()) -> AgentResult:
         """`run` for code that does not await; works inside a running loop too (A4.51, D13).
@@ -152,6 +148,7 @@ class Agent:
         Raises:
             ProviderError: The model could not be asked, or failed.
             AbortTurn: A tool ended the run.
+            UsageError: An async tool of such a run calls it: its loop would wait for itself.
         """
         return _on_background_loop(self.run(prompt, messages=messages))
 
@@ -170,15 +167,14 @@ class Agent:
         After the last event `events.result` holds the result; a failure is raised by the iteration.
         """
         events = EventStream()
-        host, counted = self._host(messages, events.put)
+        host = self._host(messages, events.put)
         task = asyncio.create_task(self._turn(host, prompt))
         task.add_done_callback(lambda _: events.finish())
-        events.bind(task, lambda end: _result(host, end, counted))
+        events.bind(task, host)
         try:
             yield events
         finally:
-            task.cancel()
-            await asyncio.wait({task})
+            await end_tasks(task)
 
     async def aclose(self) -> None:
         """Give back connections; idempotent, and the agent may run again (A4.53)."""
@@ -187,19 +183,10 @@ class Agent:
 
     def _host(
         self, messages: Sequence[Message], on_event: Callable[[Event], None] | None
-    ) -> tuple[LocalHost, list[ToolProposed]]:
-        counted: list[ToolProposed] = []
-
-        def tell(event: Event) -> None:
-            if isinstance(event, ToolProposed):
-                counted.append(event)
-            if on_event is not None:
-                on_event(event)
-
-        host = LocalHost(
-            mint=self._mint, earlier=tuple(messages), on_event=tell, answer=self._answer
+    ) -> LocalHost:
+        return LocalHost(
+            mint=self._mint, earlier=tuple(messages), on_event=on_event, answer=self._answer
         )
-        return host, counted
 
     async def _turn(self, host: LocalHost, prompt: str) -> TurnEnd:
         host.admit(prompt)
@@ -231,9 +218,14 @@ class EventStream:
     def __init__(self) -> None:
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._task: asyncio.Task[TurnEnd] | None = None
-        self._make: Callable[[TurnEnd], AgentResult] | None = None
+        self._host: LocalHost | None = None
         self.result: AgentResult | None = None
         """What the run came to; `None` until its last event was read."""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far; may be fed back, also when the run was left early (R25)."""
+        return () if self._host is None else self._host.transcript.messages()
 
     def put(self, event: Event) -> None:
         """Add an event."""
@@ -243,10 +235,10 @@ class EventStream:
         """Say that no more events come."""
         self._events.put_nowait(None)
 
-    def bind(self, task: asyncio.Task[TurnEnd], make: Callable[[TurnEnd], AgentResult]) -> None:
+    def bind(self, task: asyncio.Task[TurnEnd], host: LocalHost) -> None:
         """Name the run that the events come from."""
         self._task = task
-        self._make = make
+        self._host = host
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -255,23 +247,23 @@ class EventStream:
         event = await self._events.get()
         if event is not None:
             return event
+        self.finish()  # whoever asks once more is told the same
         assert self._task is not None
-        assert self._make is not None
-        self.result = self._make(self._task.result())
+        assert self._host is not None
+        self.result = _result(self._host, self._task.result())
         raise StopAsyncIteration
 
 
-def _result(host: LocalHost, end: TurnEnd, counted: list[ToolProposed]) -> AgentResult:
-    if isinstance(end.event, TurnFailed):
-        raise end.error or TowlineError(end.event.fault.message)
+def _result(host: LocalHost, end: TurnEnd) -> AgentResult:
+    if end.error is not None:
+        raise end.error
     messages = host.transcript.messages()
-    said = [message for message in messages if message.role == "assistant"]
     stop_reason = end.event.stop_reason if isinstance(end.event, TurnCompleted) else "cancelled"
     return AgentResult(
-        final_message=block_text(said[-1].content) if said else "",
+        final_message=last_text(messages),
         messages=messages,
         steps=end.spent.steps,
-        tool_call_count=len(counted),
+        tool_call_count=host.calls,
         usage=end.spent.usage,
         cost=end.spent.cost,
         stop_reason=stop_reason,
@@ -283,22 +275,32 @@ class _Background:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
+                self._thread = threading.Thread(
                     target=self._loop.run_forever, name="towline-run-sync", daemon=True
-                ).start()
+                )
+                self._thread.start()
             return self._loop
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the caller runs on that loop, which would then wait for itself."""
+        return threading.current_thread() is self._thread
 
 
 _background: Final = _Background()
 
 
 def _on_background_loop(work: Coroutine[Any, Any, _T]) -> _T:
+    if _background.is_here:
+        work.close()
+        raise UsageError("An async tool of a `run_sync` called `run_sync`; `await run(...)` there.")
     future = asyncio.run_coroutine_threadsafe(work, _background.loop())
     try:
         return future.result()

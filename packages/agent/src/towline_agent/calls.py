@@ -1,16 +1,16 @@
 """The life of a step's tool calls: check, ask, run, cut, report."""
 
 import asyncio
-import difflib
 import logging
 from typing import Any, Final
 
-from towline_agent.errors import AbortTurn, ToolError, ToolTimeout
+from towline_agent.errors import AbortTurn, ToolError
 from towline_agent.host import Host
-from towline_agent.limits import cut_middle, result_cap
+from towline_agent.limits import cut_result, result_cap
 from towline_agent.permissions.gate import Verdict, judge, offered_options
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.plan import CallRecord, Plan
+from towline_agent.tools.result import mend_text
 from towline_agent.tools.tool import Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import (
@@ -23,7 +23,6 @@ from towline_protocol import (
     PermissionResolved,
     Preview,
     Process,
-    ResultBlock,
     Text,
     ToolCall,
     ToolEnded,
@@ -35,7 +34,7 @@ from towline_protocol import (
     permission_digest,
 )
 
-__all__ = ["run_calls"]
+__all__ = ["heed_cancel", "run_calls"]
 
 _log: Final = logging.getLogger("towline.agent")
 
@@ -50,12 +49,24 @@ _UNKNOWN_EFFECT: Final = (
     "before you repeat it."
 )
 _STILL_RUNNING: Final = (
-    "Cancelled, but a thread cannot be stopped: this call may still be running and have its effect."
+    "It is still running in a thread, which cannot be stopped; it may yet have its effect."
 )
 _CUT_BY_LENGTH: Final = (
     "Not run: the answer was cut at the token limit, so these arguments may be incomplete. Ask for "
     "less at once."
 )
+_DENIALS: Final = {
+    "deadline": "Nobody answered in time, so it was denied.",
+    "nobody": "Nobody is there to allow it, so it was denied.",
+}
+"""What the model is told of a denial that no person gave, by who gave it."""
+
+
+def heed_cancel() -> None:
+    """Raise a cancel of the running task that code of others has swallowed (A4.28)."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def run_calls(
@@ -83,17 +94,17 @@ async def run_calls(
     """
     lives = [_Life(plan, host, call, journal.get(call.id), cut_by_length) for call in calls]
     for life in lives:
-        life.propose()
+        life.propose()  # all of them, before anything can be cut: what is proposed is ended below
     try:
         together = [life for life in lives if life.effect == "read"]
         gate = asyncio.Semaphore(_AT_ONCE)
         await _run_together(together, gate)
+        for life in together:
+            life.raise_abort()
         for life in lives:
             if life.effect != "read":
                 await life.run(gate)
                 life.raise_abort()
-        for life in together:
-            life.raise_abort()
     finally:
         for life in lives:
             life.close()
@@ -105,6 +116,7 @@ async def _run_together(lives: list["_Life"], gate: asyncio.Semaphore) -> None:
             for life in lives:
                 group.create_task(life.run(gate))
     except ExceptionGroup as failures:  # only the host's store raises through a call
+        heed_cancel()  # a group that fails while it is cancelled keeps the cancel to itself
         raise failures.exceptions[0] from None
 
 
@@ -126,7 +138,10 @@ class _Life:
         self._call = call
         self._record = record or CallRecord(call=call.id)
         self._tool = plan.tools.get(call.name)
-        self._arguments: dict[str, Any] | None = None
+        self._arguments: dict[str, Any] = {}
+        self._title = call.name
+        self._subject = call.arguments
+        self._preview = Preview(kind="text", text=call.arguments)
         self._refusal = self._check(cut_by_length)
         self._started_s: float | None = None
         self._running = False
@@ -148,22 +163,23 @@ class _Life:
                 call=self._call.id,
                 tool=self._call.name,
                 arguments=self._call.arguments,
-                title=self._title(),
+                title=self._title,
                 effect=self.effect,
-                preview=self._preview() if self.effect != "read" else None,
+                preview=_bounded(self._preview) if self.effect != "read" else None,
             )
         )
 
     async def run(self, gate: asyncio.Semaphore) -> None:
         """Ask when a person must be asked, run, and report. A rim: nothing but a cancel leaves."""
         async with gate:
+            heed_cancel()
+            if self._record.started and not _repeatable(self._tool):
+                self._end("unknown", _UNKNOWN_EFFECT)
+                return
             if self._refusal is not None:
                 self._end("failed", self._refusal)
                 return
             assert self._tool is not None
-            if self._record.started and not _repeatable(self._tool):
-                self._end("unknown", _UNKNOWN_EFFECT)
-                return
             denial = await self._permit(self._tool)
             if denial is not None:
                 self._end("denied", denial)
@@ -180,7 +196,7 @@ class _Life:
         if self._ended:
             return
         if self._running and self._tool is not None and self._tool.threaded:
-            self._end("unknown", _STILL_RUNNING)
+            self._end("unknown", f"Cancelled. {_STILL_RUNNING}")
         else:
             self._end("cancelled", "Cancelled before it finished.")
 
@@ -189,12 +205,14 @@ class _Life:
     def output(self, text: str) -> None:
         """Show a piece of output while the call runs."""
         if text and not self._ended:
+            text = mend_text(text)
             self._emit(ToolOutputDelta(call=self._call.id, at=self._written, text=text))
             self._written += len(text)
 
     def progress(self, text: str, fraction: float | None = None) -> None:
         """Show how far the call is."""
         if not self._ended:
+            text = mend_text(text)
             self._emit(ToolProgress(call=self._call.id, text=text, fraction=fraction))
 
     async def start(self, process: Process) -> None:
@@ -208,64 +226,55 @@ class _Life:
         if cut_by_length:
             return _CUT_BY_LENGTH
         if self._tool is None:
-            near = difflib.get_close_matches(self._call.name, self._plan.tools, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            names = ", ".join(self._plan.tools) or "none"
-            return f"There is no tool {self._call.name!r}.{hint} The tools are: {names}."
+            return self._plan.tools.explain_missing(self._call.name)
         try:
-            self._arguments = self._tool.check(self._call.arguments)
+            self._look(self._tool)
         except ToolError as error:
             return error.message
+        except Exception as error:  # a rim: the tool's own code looks at the arguments
+            return self._surprise(error)
         return None
 
-    def _title(self) -> str:
-        if self._tool is None or self._arguments is None or self._tool.title is None:
-            return self._call.name
-        return self._tool.title(self._arguments)[:_TITLE_CHARS]
-
-    def _preview(self) -> Preview:
-        tool, arguments = self._tool, self._arguments
-        if tool is not None and arguments is not None and tool.preview is not None:
-            preview = tool.preview(arguments)
-        else:
-            preview = Preview(kind="text", text=self._call.arguments)
-        if len(preview.text) <= _PREVIEW_CHARS:
-            return preview
-        return Preview(kind=preview.kind, text=preview.text[:_PREVIEW_CHARS], truncated=True)
-
-    def _subject(self, tool: Tool) -> str:
-        assert self._arguments is not None
-        return self._call.arguments if tool.subject is None else tool.subject(self._arguments)
+    def _look(self, tool: Tool) -> None:
+        """Learn what the call is about, before anybody decides on it."""
+        arguments = self._arguments = tool.check(self._call.arguments)
+        if tool.title is not None:
+            self._title = tool.title(arguments)[:_TITLE_CHARS]
+        if tool.subject is not None:
+            self._subject = tool.subject(arguments)
+        if tool.preview is not None:
+            self._preview = tool.preview(arguments)
 
     async def _permit(self, tool: Tool) -> str | None:
         """Why the call may not run; `None` when it may."""
         if self._record.started:
             return None  # it was allowed before the crash, and it may run again
-        decision = self._record.decision
-        if decision is None:
+        request = self._record.request
+        if request is None:
             verdict = judge(
                 mode=self._plan.mode,
                 rules=tuple(self._plan.rules),
                 tool=tool.name,
                 effect=tool.effect,
-                subject=self._subject(tool),
+                subject=self._subject,
             )
             if verdict.action == "deny":
                 return f"Denied by {verdict.reason}. Do not try to get round it."
             if verdict.action == "allow":
                 return None
-            decision = await self._host.ask(self._record.request or self._request(tool, verdict))
-        return self._take(decision, tool)
+            request = self._request(tool, verdict)
+        decision = self._record.decision or await self._host.ask(request)
+        return self._take(decision, request)
 
     def _request(self, tool: Tool, verdict: Verdict) -> PermissionRequested:
         permission = PermissionId(self._plan.mint("prm"))
-        options = offered_options(tool.name, self._subject(tool))
+        options = offered_options(tool.name, self._subject)
         return PermissionRequested(
             permission=permission,
             call=self._call.id,
             tool=tool.name,
-            title=self._title(),
-            preview=self._preview(),
+            title=self._title,
+            preview=_bounded(self._preview),
             digest=permission_digest(
                 permission=permission,
                 tool=tool.name,
@@ -278,72 +287,81 @@ class _Life:
             expires_at=format_time(self._plan.clock.now_ms()),  # the host sets the real deadline
         )
 
-    def _take(self, decision: PermissionResolved, tool: Tool) -> str | None:
-        if decision.option == DENY:
-            why = {"deadline": "Nobody answered in time, so it was denied."}.get(
-                decision.by, "A person denied it."
-            )
+    def _take(self, decision: PermissionResolved, request: PermissionRequested) -> str | None:
+        option = next((o for o in request.options if o.id == decision.option), None)
+        if option is None or option.id == DENY:
+            why = _DENIALS.get(decision.by, "A person denied it.")
             note = f" They say: {decision.note}" if decision.note else ""
             return f"{why}{note} Do not try to get round it."
-        if decision.option == "allow_session":
-            for option in offered_options(tool.name, self._subject(tool)):
-                if option.id == decision.option and option.rule is not None:
-                    rule = parse_rule(option.rule)
-                    if rule not in self._plan.rules:  # the host may have taken it already
-                        self._plan.rules.append(rule)
+        if option.rule is not None:  # exactly the rule that was shown (R39)
+            rule = parse_rule(option.rule)
+            if rule not in self._plan.rules:  # the host may have taken it already
+                self._plan.rules.append(rule)
         return None
 
     async def _start(self, process: Process | None) -> None:
         self._started_s = self._plan.clock.monotonic()
-        self._running = True
         self._emit(ToolStarted(call=self._call.id, process=process))
         await self._host.settle()
+        self._running = True
 
     async def _perform(self, tool: Tool) -> None:
-        assert self._arguments is not None
         if not tool.journals:
             await self._start(None)
+        limit = asyncio.timeout(tool.timeout_s)
         try:
-            async with asyncio.timeout(tool.timeout_s):
+            async with limit:
                 output = await tool.run(self, self._arguments)
-        except TimeoutError:
-            error = ToolTimeout(f"{tool.name} took longer than {tool.timeout_s:g} s.")
-            self._end("failed", error.message)
+        except asyncio.CancelledError:
+            heed_cancel()
+            self._end("failed", f"{tool.name} was cancelled by its own code.")
         except ToolError as error:
             self._end("failed", error.message)
         except AbortTurn as error:
             self._abort = error
             self._end("failed", error.message)
         except Exception as error:  # a rim: a tool's surprise is the model's error result (A4.18)
-            _log.exception("Tool %s failed in call %s", tool.name, self._call.id)
-            self._end("failed", f"{tool.name} failed with {type(error).__name__}.")
+            if isinstance(error, TimeoutError) and limit.expired():
+                self._time_out(tool)
+            else:
+                self._end("failed", self._surprise(error))
         else:
             self._report(output)
+
+    def _surprise(self, error: Exception) -> str:
+        """What the model is told of an exception; its text goes to the log alone (A4.18)."""
+        _log.error("Tool %s failed in call %s", self._call.name, self._call.id, exc_info=error)
+        return f"{self._call.name} failed with {type(error).__name__}."
+
+    def _time_out(self, tool: Tool) -> None:
+        took = f"{tool.name} took longer than {tool.timeout_s:g} s."
+        if tool.threaded:
+            self._end("unknown", f"{took} {_STILL_RUNNING}")
+        else:
+            self._end("failed", took)
 
     def _report(self, output: ToolOutput) -> None:
         if output.changes:
             self._emit(FilesChanged(call=self._call.id, changes=output.changes))
-        content = tuple(_cut(block, self.result_limit) for block in output.content)
-        status = "failed" if output.is_error else "completed"
-        self._finish(status, content, output)
+        self._finish("failed" if output.is_error else "completed", output)
 
     def _end(self, status: str, message: str) -> None:
-        content: tuple[ResultBlock, ...] = (Text(text=message),)
-        self._finish(status, content, ToolOutput(content=content, is_error=True))
+        content = (Text(text=mend_text(message)),)
+        self._finish(status, ToolOutput(content=content, is_error=True))
 
-    def _finish(self, status: str, content: tuple[ResultBlock, ...], output: ToolOutput) -> None:
+    def _finish(self, status: str, output: ToolOutput) -> None:
         self._ended = True
         self._running = False
-        took = 0.0
+        took_s = 0.0
         if self._started_s is not None:
-            took = self._plan.clock.monotonic() - self._started_s
+            took_s = self._plan.clock.monotonic() - self._started_s
         self._emit(
             ToolEnded(
                 call=self._call.id,
                 status=status,
-                content=content,
+                content=cut_result(output.content, self.result_limit),
                 is_error=output.is_error,
-                duration_ms=round(took * 1000),
+                duration_ms=round(took_s * 1000),
                 artifacts=output.artifacts,
             )
         )
@@ -352,10 +370,12 @@ class _Life:
         self._host.emit(event)
 
 
-def _repeatable(tool: Tool) -> bool:
+def _repeatable(tool: Tool | None) -> bool:
     """Whether a call may run again after a crash (C5.5)."""
-    return tool.effect == "read" or tool.idempotent
+    return tool is not None and (tool.effect == "read" or tool.idempotent)
 
 
-def _cut(block: ResultBlock, cap: int) -> ResultBlock:
-    return Text(text=cut_middle(block.text, cap)) if isinstance(block, Text) else block
+def _bounded(preview: Preview) -> Preview:
+    if len(preview.text) <= _PREVIEW_CHARS:
+        return preview
+    return Preview(kind=preview.kind, text=preview.text[:_PREVIEW_CHARS], truncated=True)

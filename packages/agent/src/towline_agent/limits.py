@@ -6,15 +6,17 @@ from typing import Final
 
 import msgspec
 
-from towline_protocol import Limits, Usage
+from towline_protocol import Limits, ResultBlock, Text, Usage
 
-__all__ = ["MAX_RESULT_CHARS", "Slot", "Spent", "cut_middle", "first_sentence", "result_cap"]
+__all__ = ["MAX_RESULT_CHARS", "Slot", "Spent", "cut_result", "first_sentence", "result_cap"]
 
 MAX_RESULT_CHARS: Final = 50_000
 """Characters of one tool result (A4.19)."""
 _WINDOW_SHARE: Final = 0.15
 """Of the model's window that one result may fill (A4.19)."""
 _CHARS_PER_TOKEN: Final = 4
+_MARKER_CHARS: Final = 64
+"""Room for the marker that stands for what was cut."""
 _SUMMARY_CHARS: Final = 200
 
 
@@ -93,22 +95,38 @@ def result_cap(window: int | None) -> int:
     return min(MAX_RESULT_CHARS, int(window * _WINDOW_SHARE * _CHARS_PER_TOKEN))
 
 
-def cut_middle(text: str, cap: int) -> str:
-    """The text itself, or its head and tail with a marker between (R49).
+def cut_result(content: tuple[ResultBlock, ...], cap: int) -> tuple[ResultBlock, ...]:
+    """A result itself, or the head and the tail of its text with a marker between (R49, S33).
 
-    The end of an output often holds the error, so it is never cut alone.
+    The end of an output often holds the error, so it is never cut alone. The cap holds for the text
+    of all blocks together; other blocks stay.
     """
-    if len(text) <= cap:
-        return text
-    marker = f"\n[… {len(text) - cap} characters left out …]\n"
-    keep = max(0, cap - len(marker))
+    total = sum(len(block.text) for block in content if isinstance(block, Text))
+    if total <= cap:
+        return content
+    keep = max(0, cap - _MARKER_CHARS)
+    marker = f"\n[… {total - keep} characters left out …]\n"
     head = keep // 2
-    return text[:head] + marker + text[len(text) - (keep - head) :]
+    tail = total - (keep - head)  # where it begins
+    kept: list[ResultBlock] = []
+    at = 0
+    for block in content:
+        if not isinstance(block, Text):
+            kept.append(block)
+            continue
+        end = at + len(block.text)
+        middle = marker if at <= head < end else ""
+        text = block.text[: max(0, head - at)] + middle + block.text[max(0, tail - at) :]
+        at = end
+        if text:
+            kept.append(Text(text=text))
+    return tuple(kept)
 
 
 def first_sentence(text: str) -> str | None:
     """The first sentence of an answer, 200 characters at most; `None` for no words (A4.29)."""
-    words = " ".join(text.split())
+    begin = text.split(maxsplit=_SUMMARY_CHARS)[:_SUMMARY_CHARS]  # an answer may be long
+    words = " ".join(begin)[: _SUMMARY_CHARS + 1]
     if not words:
         return None
     for place, char in enumerate(words):

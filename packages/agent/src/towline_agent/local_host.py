@@ -7,6 +7,7 @@ from typing import Final
 from towline_agent.host import Mint, Stop
 from towline_protocol import (
     DENY,
+    Delta,
     Event,
     Message,
     PermissionRequested,
@@ -15,6 +16,7 @@ from towline_protocol import (
     PromptAdmitted,
     PromptId,
     Text,
+    ToolProposed,
     Transcript,
     TurnId,
 )
@@ -24,6 +26,7 @@ __all__ = ["Answerer", "LocalHost"]
 Answerer = Callable[[PermissionRequested], Awaitable[str]]
 """Decides a permission request: returns the id of one offered option."""
 
+_DELTAS: Final = frozenset(Delta.__args__)
 _NOBODY: Final = "nobody"
 
 
@@ -44,9 +47,10 @@ class LocalHost:
         """The turn it hosts."""
         self.prompt = PromptId(mint("pmt"))
         """The prompt that starts it."""
+        self.calls = 0
+        """Calls that the model asked for."""
         self._on_event = on_event
         self._answer = answer
-        self._stop: asyncio.Future[Stop] | None = None
 
     def admit(self, prompt: str) -> None:
         """Take in the prompt that the turn will start with."""
@@ -55,7 +59,9 @@ class LocalHost:
 
     def emit(self, event: Event, private: tuple[Private, ...] = ()) -> None:
         """Remember an event and tell it on."""
-        self.transcript.add(event, private, self.turn)
+        if type(event) not in _DELTAS:  # most are, and a transcript has no use for them
+            self.transcript.add(event, private, self.turn)
+            self.calls += type(event) is ToolProposed
         if self._on_event is not None:
             self._on_event(event)
 
@@ -65,9 +71,11 @@ class LocalHost:
     async def ask(self, request: PermissionRequested) -> PermissionResolved:
         """Ask the callback; without one, deny (A5.68)."""
         self.emit(request)
-        option, by = DENY, _NOBODY
+        option, by = DENY, "cancel"
         try:
-            if self._answer is not None:
+            if self._answer is None:
+                by = _NOBODY
+            else:
                 option, by = await self._answer(request), "callback"
             if option not in {offered.id for offered in request.options}:
                 option = DENY  # fail closed
@@ -82,5 +90,5 @@ class LocalHost:
 
     async def stopped(self) -> Stop:
         """Only a cancellation of the caller stops it."""
-        self._stop = asyncio.get_running_loop().create_future()
-        return await self._stop
+        never: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
+        return await never

@@ -3,7 +3,13 @@
 from typing import Final
 
 from towline_agent.host import Host, Mint
-from towline_agent.providers.base import Piece, StepAnswer, TextPiece, ThinkingPiece
+from towline_agent.providers.base import (
+    ArgumentsPiece,
+    Piece,
+    StepAnswer,
+    TextPiece,
+    ThinkingPiece,
+)
 from towline_protocol import (
     Block,
     CallId,
@@ -24,40 +30,47 @@ __all__ = ["MessageWriter"]
 
 _NONE: Final = MessageId("")
 
+_DELTAS: Final = {
+    TextPiece: TextDelta,
+    ThinkingPiece: ThinkingDelta,
+    ArgumentsPiece: ToolCallDelta,
+}
+"""What is emitted for each kind of piece."""
+
+
+class _Written:
+    """What was told of one block."""
+
+    __slots__ = ("at", "delta", "parts")
+
+    def __init__(self, piece: Piece) -> None:
+        self.delta = _DELTAS[type(piece)]
+        self.parts: list[str] = []
+        self.at = 0  # code points
+
 
 class MessageWriter:
     """One try at one message: starts it with the first piece and ends it once."""
 
     def __init__(self, host: Host, mint: Mint) -> None:
-        self._host = host
+        self._emit = host.emit
         self._mint = mint
         self._id = _NONE
-        self._written: dict[int, list[str]] = {}  # the pieces of each block
-        self._at: dict[int, int] = {}  # code points of each block
-        self._thinking: set[int] = set()
-        self._calls: set[int] = set()
+        self._written: dict[int, _Written] = {}
 
     def piece(self, piece: Piece) -> None:
         """Tell one piece; the hot path of the loop."""
-        if self._id is _NONE:
-            self._start()
         block = piece.block
         text = piece.text
-        at = self._at.get(block, 0)
-        self._at[block] = at + len(text)
-        if at == 0:
-            self._written[block] = [text]
-        else:
-            self._written[block].append(text)
-        if type(piece) is TextPiece:
-            delta = TextDelta(message=self._id, block=block, at=at, text=text)
-        elif type(piece) is ThinkingPiece:
-            self._thinking.add(block)
-            delta = ThinkingDelta(message=self._id, block=block, at=at, text=text)
-        else:
-            self._calls.add(block)
-            delta = ToolCallDelta(message=self._id, block=block, at=at, text=text)
-        self._host.emit(delta)
+        written = self._written.get(block)
+        if written is None:
+            if self._id is _NONE:
+                self._start()
+            written = self._written[block] = _Written(piece)
+        at = written.at
+        written.at = at + len(text)
+        written.parts.append(text)
+        self._emit(written.delta(message=self._id, block=block, at=at, text=text))
 
     def end(self, answer: StepAnswer, *, calls: int | None) -> int:
         """End the message with the whole answer.
@@ -88,21 +101,21 @@ class MessageWriter:
         if self._id is _NONE:
             return
         blocks: list[Block] = []
-        for place in sorted(self._written):
-            text = "".join(self._written[place])
-            if place in self._thinking:
+        for _, written in sorted(self._written.items()):
+            text = "".join(written.parts)
+            if written.delta is ThinkingDelta:
                 blocks.append(Thinking(text=text))
-            elif place not in self._calls:
+            elif written.delta is TextDelta:
                 blocks.append(Text(text=text))
         if any(isinstance(block, Text) for block in blocks):
             self._finish(tuple(blocks), reason)
         else:
-            self._host.emit(MessageDiscarded(message=self._id, reason=reason))
+            self._emit(MessageDiscarded(message=self._id, reason=reason))
             self._id = _NONE
 
     def _start(self) -> None:
         self._id = MessageId(self._mint("msg"))
-        self._host.emit(MessageStarted(message=self._id, role="assistant"))
+        self._emit(MessageStarted(message=self._id, role="assistant"))
 
     def _named(self, call: ToolCall) -> ToolCall:
         """The call under an id of ours: a provider's may be empty, repeated or reused (C1.1)."""
@@ -118,5 +131,5 @@ class MessageWriter:
         if self._id is _NONE:
             self._start()
         public, private = strip_private(blocks)
-        self._host.emit(MessageEnded(message=self._id, content=public, cut=cut), private)
+        self._emit(MessageEnded(message=self._id, content=public, cut=cut), private)
         self._id = _NONE

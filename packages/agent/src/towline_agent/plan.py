@@ -1,14 +1,14 @@
 """What a turn works with: the same for all its steps."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from towline_agent.host import Clock, Mint
 from towline_agent.limits import Slot
 from towline_agent.permissions.rules import Rule
 from towline_agent.providers.base import Provider
-from towline_agent.tools.tool import Tool
+from towline_agent.tools.toolset import Toolset
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import CallId, Limits, PermissionRequested, PermissionResolved
 
@@ -27,8 +27,8 @@ class Plan:
     """Who is asked."""
     system: str
     """The stable system prefix (A4.3, A4.5)."""
-    tools: Mapping[str, Tool]
-    """What the model may call, by name, in the order it is told."""
+    tools: Toolset
+    """What the model may call, in the order it is told."""
     workspace: Workspace
     """Where tools work."""
     clock: Clock

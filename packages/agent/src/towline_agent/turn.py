@@ -13,16 +13,19 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from towline_agent.calls import run_calls
+import msgspec
+
+from towline_agent.calls import heed_cancel, run_calls
 from towline_agent.context.assemble import assemble
-from towline_agent.errors import AbortTurn, RateLimited, ResponseMalformed
+from towline_agent.errors import RateLimited, ResponseMalformed
 from towline_agent.host import Host, Stop
 from towline_agent.limits import Spent, first_sentence
 from towline_agent.message import MessageWriter
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import Model, Request, StepAnswer, StepFailed, StepResult
+from towline_agent.workspaces.threads import run_to_the_end
 from towline_protocol import (
     CallId,
     Context,
@@ -48,7 +51,7 @@ from towline_protocol import (
     format_time,
 )
 
-__all__ = ["Start", "TurnEnd", "run_turn"]
+__all__ = ["Start", "TurnEnd", "end_tasks", "last_text", "run_turn"]
 
 _log: Final = logging.getLogger("towline.agent")
 
@@ -93,11 +96,11 @@ class TurnEnd:
     """The terminal event."""
     spent: Spent
     """All that it used."""
-    error: TowlineError | None = None
-    """The exception behind a failure, for Python callers."""
+    error: Exception | None = None
+    """The exception behind a failure, for Python callers: a `TowlineError`, or a surprise."""
 
 
-_Outcome = tuple[TurnCompleted | TurnFailed, TowlineError | None]
+_Outcome = tuple[TurnCompleted | TurnFailed | TurnCancelled, Exception | None]
 
 
 async def run_turn(plan: Plan, host: Host, start: Start) -> TurnEnd:
@@ -112,34 +115,36 @@ async def run_turn(plan: Plan, host: Host, start: Start) -> TurnEnd:
     stop = asyncio.create_task(host.stopped())
     try:
         await asyncio.wait({body, stop}, return_when=asyncio.FIRST_COMPLETED)
-        if not body.done():
-            await _cancel(body)
+        await end_tasks(body)
         event, error = _outcome(body, stop, turn)
     finally:
-        await _cancel(body)
-        await _cancel(stop)
+        await end_tasks(body, stop)
     host.emit(event)
     await host.settle()
     return TurnEnd(event=event, spent=turn.spent, error=error)
 
 
-def _outcome(
-    body: asyncio.Task[_Outcome], stop: asyncio.Task[Stop], turn: "_Turn"
-) -> tuple[TurnCompleted | TurnFailed | TurnCancelled, TowlineError | None]:
+def _outcome(body: asyncio.Task[_Outcome], stop: asyncio.Task[Stop], turn: "_Turn") -> _Outcome:
     if not body.cancelled():
         return body.result()
-    if not stop.done():  # a tool let the cancel of something of its own escape
-        return turn.failed_inside(), None
+    if not stop.done():  # the provider's or the host's code let a cancel of its own escape
+        return turn.failed_inside(), RuntimeError("The turn was cancelled from within.")
     why = stop.result()
     return TurnCancelled(by=why.by, reason=why.reason, usage=turn.spent.usage), None
 
 
-async def _cancel(task: asyncio.Task[object]) -> None:
-    """End a task of ours and wait for it; an outer cancel still goes on to the caller."""
-    task.cancel()
-    await asyncio.wait({task})
-    if not task.cancelled():
-        task.exception()  # looked at: who awaits the body raises it
+async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks of ours and wait for them, whatever else is cancelled in the meantime.
+
+    An outer cancel goes on to the caller once they have ended.
+    """
+    for task in tasks:
+        task.cancel()
+    if not all(task.done() for task in tasks):
+        await run_to_the_end(asyncio.wait(tasks))
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # looked at: whoever awaits the result raises it
 
 
 class _Turn:
@@ -149,9 +154,10 @@ class _Turn:
         self._plan = plan
         self._host = host
         self._start = start
-        self.spent = start.spent
+        self.spent = msgspec.structs.replace(start.spent)  # whoever gave it may count on
         self._cut_by_length = start.cut_by_length
-        self._refused: str | None = None
+        self._refused = False
+        self._final = False
         self._waits = 0
         self._empty = 0
 
@@ -170,18 +176,17 @@ class _Turn:
         """The steps up to an end. A rim: a surprise becomes `turn_failed`."""
         wall_s = self._plan.limits.wall_s
         left_s = None if wall_s is None else max(0.0, wall_s - self._start.elapsed_s)
+        limit = asyncio.timeout(left_s)
         try:
-            async with asyncio.timeout(left_s):
+            async with limit:
                 return await self._steps()
-        except TimeoutError:
-            return self._completed("time_limit"), None
-        except AbortTurn as error:
+        except TowlineError as error:  # a tool's `AbortTurn`, or the host's store
             return self._failed(error), error
-        except TowlineError:
-            raise  # the host's own: nothing more can be kept
-        except Exception:
+        except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                return self._completed("time_limit"), None
             _log.exception("The turn %s failed by a fault of ours", self._start.turn)
-            return self.failed_inside(), None
+            return self.failed_inside(), error
 
     def failed_inside(self) -> TurnFailed:
         """The end of a turn that a fault of our own or of a tool's code broke."""
@@ -196,6 +201,7 @@ class _Turn:
         """The staircase. Each round is one step (A4.2)."""
         while True:
             await self._finish_calls()
+            heed_cancel()
             steered = self._steer()
             if self._answered() and not steered:
                 return self._completed(self._stop_reason()), None
@@ -240,18 +246,20 @@ class _Turn:
         return bool(prompts)
 
     def _answered(self) -> bool:
-        """Whether the conversation ends with words of the model and no calls."""
-        return self._host.transcript.answered()
+        """Whether the model has said its last: words and no calls, or an end without any."""
+        return self._final or self._host.transcript.answered()
 
     def _stop_reason(self) -> str:
-        return "max_tokens" if self._cut_by_length else self._refused or "end_turn"
+        if self._cut_by_length:
+            return "max_tokens"
+        return "refusal" if self._refused else "end_turn"
 
     async def _stop_at(self, reason: str) -> _Outcome:
         """End at a bound; the step limit earns one request for a hand-over (A4.4)."""
         if reason == "max_steps" and self._plan.hand_over:
             result = await self._ask(hand_over=True)
-            if isinstance(result, StepFailed):
-                return self._failed(result.error), result.error
+            if isinstance(result, StepFailed):  # the work that was done is not lost by it (A4.54)
+                self._host.emit(Notice(code="no_hand_over", message=result.error.message))
         return self._completed(reason), None
 
     async def _ask(self, *, hand_over: bool = False) -> StepResult:
@@ -260,33 +268,34 @@ class _Turn:
             self.spent.steps += 1
         messages = self._host.transcript.messages()
         request = assemble(self._plan, messages, hand_over=hand_over)
-        attempt = 0
+        attempt = retries = 0
         while True:
             attempt += 1
             self._host.emit(StepStarted(model=self._plan.provider.model.name, attempt=attempt))
             await self._host.settle()
-            result = await self._try(request)
+            result = await self._try(request, hand_over=hand_over)
             if isinstance(result, StepAnswer):
                 return result
-            delay_s, reason = self._pause(result, attempt)
+            delay_s, reason = self._pause(result, retries)
             if delay_s is None:
                 return result
+            retries += reason == "retry"
             await self._wait(delay_s, reason)
 
-    async def _try(self, request: Request) -> StepResult:
+    async def _try(self, request: Request, *, hand_over: bool) -> StepResult:
         writer = MessageWriter(self._host, self._plan.mint)
         try:
             async with AsyncExitStack() as slot:
                 await self._take_slot(slot)
                 result = await self._plan.provider.step(request, writer.piece)
-        except asyncio.CancelledError:
-            writer.cut("cancelled")
+        except BaseException as error:  # no message stays open
+            writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
         if isinstance(result, StepFailed):
             self.spent.add(result.usage, _cost(self._plan.provider.model, result.usage))
             writer.cut("failed")
         else:
-            self._take(result, writer)
+            self._take(result, writer, hand_over=hand_over)
         return result
 
     async def _take_slot(self, stack: AsyncExitStack) -> None:
@@ -300,15 +309,18 @@ class _Turn:
             self._host.emit(Waiting(until=format_time(until), reason=reason))
         await stack.enter_async_context(slot)
 
-    def _take(self, answer: StepAnswer, writer: MessageWriter) -> None:
+    def _take(self, answer: StepAnswer, writer: MessageWriter, *, hand_over: bool) -> None:
         """Write the whole answer into the log."""
         facts = self._plan.provider.model
         cost = _cost(facts, answer.usage)
         self.spent.add(answer.usage, cost)
         self._waits = 0
         self._cut_by_length = answer.stop_reason == "max_tokens"
-        self._refused = "refusal" if answer.stop_reason == "refusal" else None
-        dropped = writer.end(answer, calls=1 if facts.one_call_per_step else None)
+        self._refused = answer.stop_reason == "refusal"
+        calls = any(isinstance(block, ToolCall) for block in answer.content)
+        self._final = (self._cut_by_length or self._refused) and not calls
+        keep = 0 if hand_over else 1 if facts.one_call_per_step else None
+        dropped = writer.end(answer, calls=keep)
         used = answer.usage.input + answer.usage.cache_read + answer.usage.cache_write
         self._host.emit(
             StepEnded(
@@ -320,7 +332,7 @@ class _Turn:
         )
         for notice in answer.notices:
             self._host.emit(Notice(code="provider", message=notice))
-        if dropped:
+        if dropped and not hand_over:
             self._host.emit(
                 Notice(
                     code="calls_cut",
@@ -329,7 +341,7 @@ class _Turn:
                 )
             )
 
-    def _pause(self, failed: StepFailed, attempt: int) -> tuple[float | None, str]:
+    def _pause(self, failed: StepFailed, retries: int) -> tuple[float | None, str]:
         """How long to wait before the same request goes again; `None` for never."""
         error = failed.error
         if failed.streamed:
@@ -338,16 +350,13 @@ class _Turn:
             least, usual, longest = _WAIT_S
             delay_s = max(least, usual if error.retry_after_s is None else error.retry_after_s)
             self._waits += 1
-            if delay_s > longest or self._waits > _WAITS:
-                return None, ""
-            return delay_s, "rate_limit"
-        if not error.retryable or attempt > _RETRIES:
+            return (None, "") if self._waits > _WAITS else (min(longest, delay_s), "rate_limit")
+        if not error.retryable or retries >= _RETRIES:
             return None, ""
         stated = error.retry_after_s
         if stated is not None:
             return (stated, "retry") if stated <= _RETRY_DELAY_MAX_S else (None, "")
-        delay_s = _RETRY_DELAYS_S[attempt - 1]
-        return delay_s * self._plan.jitter(), "retry"
+        return _RETRY_DELAYS_S[retries] * self._plan.jitter(), "retry"
 
     async def _wait(self, delay_s: float, reason: str) -> None:
         until = self._plan.clock.now_ms() + round(delay_s * 1000)
@@ -356,7 +365,7 @@ class _Turn:
         await self._plan.clock.sleep(delay_s)
 
     def _completed(self, reason: str) -> TurnCompleted:
-        text = _last_text(self._host.transcript.messages())
+        text = last_text(self._host.transcript.messages())
         return TurnCompleted(
             stop_reason=reason,
             usage=self.spent.usage,
@@ -368,7 +377,8 @@ class _Turn:
         return TurnFailed(fault=error.fault(), usage=self.spent.usage)
 
 
-def _last_text(messages: tuple[Message, ...]) -> str:
+def last_text(messages: tuple[Message, ...]) -> str:
+    """What the model said last since a person spoke; empty for nothing."""
     for message in reversed(messages):
         if message.role == "assistant":
             return block_text(message.content)

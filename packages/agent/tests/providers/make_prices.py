@@ -35,8 +35,9 @@ NO_CHAT: Final = (
 
 def names_of(match: Any) -> tuple[list[str], list[str]]:
     """The exact names and the beginnings of a match clause."""
-    if hasattr(match, "or_"):
-        pairs = [names_of(part) for part in match.or_]
+    parts = getattr(match, "or_", None) or getattr(match, "and_", None)
+    if parts:
+        pairs = [names_of(part) for part in parts]
         return [n for names, _ in pairs for n in names], [p for _, more in pairs for p in more]
     if hasattr(match, "equals"):
         return [match.equals.lower()], []

@@ -26,50 +26,50 @@ TREE = {
 }
 
 
+CASES: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
+    (_object(a={"type": "integer"}), {"a": 1}, None),
+    (_object(a={"type": "integer"}), {"a": 2.0}, None),
+    (_object(a={"type": "integer"}), {"a": 2.5}, "expected integer, got number at `$.a`"),
+    (_object(a={"type": "integer"}), {"a": True}, "expected integer, got boolean at `$.a`"),
+    (_object(a={"type": "number"}), {"a": "1"}, "expected number, got string at `$.a`"),
+    (_object(a={"type": ["string", "null"]}), {"a": None}, None),
+    (_object(a={"type": ["string", "null"]}), {"a": []}, "string or null, got array"),
+    ({"type": "object", "required": ["a"]}, {}, "'a' is missing at `$`"),
+    (_object(a={"required": ["b"]}), {"a": {}}, "'b' is missing at `$.a`"),
+    ({"additionalProperties": False}, {"a": 1}, "'a' is not expected at `$`"),
+    ({"additionalProperties": {"type": "string"}}, {"a": 1}, "expected string"),
+    (_object(a={"items": {"type": "string"}}), {"a": ["x", 1]}, "at `$.a[1]`"),
+    (_object(a={"enum": ["x", 1]}), {"a": 1}, None),
+    (_object(a={"enum": ["x", 1]}), {"a": True}, "expected one of ['x', 1], got True"),
+    (_object(a={"const": 1}), {"a": 2}, "expected 1, got 2"),
+    (_object(a={"anyOf": [{"type": "string"}, {"type": "null"}]}), {"a": None}, None),
+    (
+        _object(a={"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        {"a": 1},
+        "expected string, got integer at `$.a` or expected null, got integer at `$.a`",
+    ),
+    (_object(a={"oneOf": [{"type": "integer"}, {"type": "number"}]}), {"a": 1.5}, None),
+    (_object(a={"oneOf": [{"type": "integer"}, {"type": "number"}]}), {"a": 1}, "fits 2"),
+    (_object(a={"oneOf": [{"type": "integer"}]}), {"a": "x"}, "expected integer"),
+    (_object(a={"allOf": [{"minimum": 1}, {"maximum": 3}]}), {"a": 4}, "at most 3"),
+    (_object(a={"minimum": 1}), {"a": 0}, "expected at least 1 at `$.a`"),
+    (_object(a={"exclusiveMinimum": 1}), {"a": 1}, "expected more than 1"),
+    (_object(a={"exclusiveMinimum": 1}), {"a": 2}, None),
+    (_object(a={"exclusiveMaximum": 1}), {"a": 1}, "expected less than 1"),
+    (_object(a={"exclusiveMaximum": 1}), {"a": 3}, "expected less than 1"),
+    (_object(a={"minLength": 2}), {"a": "x"}, "a length of at least 2"),
+    (_object(a={"maxLength": 2}), {"a": "xyz"}, "a length of at most 2"),
+    (_object(a={"minItems": 1}), {"a": []}, "a count of at least 1"),
+    (_object(a={"maxItems": 1}), {"a": [1, 2]}, "a count of at most 1"),
+    (_object(a={"minLength": 2}), {"a": 1}, None),
+    (_object(a={"pattern": "^x$", "format": "date"}), {"a": "y"}, None),
+    (TREE, {"tree": {"below": [{"below": []}]}}, None),
+    (TREE, {"tree": {"below": [{"beyond": 1}]}}, "'beyond' is not expected at"),
+]
+
+
 @pytest.mark.rules("A4.16", "A4.17")
-@pytest.mark.parametrize(
-    ("schema", "value", "told"),
-    [
-        (_object(a={"type": "integer"}), {"a": 1}, None),
-        (_object(a={"type": "integer"}), {"a": 2.0}, None),
-        (_object(a={"type": "integer"}), {"a": 2.5}, "expected integer, got number at `$.a`"),
-        (_object(a={"type": "integer"}), {"a": True}, "expected integer, got boolean at `$.a`"),
-        (_object(a={"type": "number"}), {"a": "1"}, "expected number, got string at `$.a`"),
-        (_object(a={"type": ["string", "null"]}), {"a": None}, None),
-        (_object(a={"type": ["string", "null"]}), {"a": []}, "string or null, got array"),
-        ({"type": "object", "required": ["a"]}, {}, "'a' is missing at `$`"),
-        (_object(a={"required": ["b"]}), {"a": {}}, "'b' is missing at `$.a`"),
-        ({"additionalProperties": False}, {"a": 1}, "'a' is not expected at `$`"),
-        ({"additionalProperties": {"type": "string"}}, {"a": 1}, "expected string"),
-        (_object(a={"items": {"type": "string"}}), {"a": ["x", 1]}, "at `$.a[1]`"),
-        (_object(a={"enum": ["x", 1]}), {"a": 1}, None),
-        (_object(a={"enum": ["x", 1]}), {"a": True}, "expected one of ['x', 1], got True"),
-        (_object(a={"const": 1}), {"a": 2}, "expected 1, got 2"),
-        (_object(a={"anyOf": [{"type": "string"}, {"type": "null"}]}), {"a": None}, None),
-        (
-            _object(a={"anyOf": [{"type": "string"}, {"type": "null"}]}),
-            {"a": 1},
-            "expected string, got integer at `$.a` or expected null, got integer at `$.a`",
-        ),
-        (_object(a={"oneOf": [{"type": "integer"}, {"type": "number"}]}), {"a": 1.5}, None),
-        (_object(a={"oneOf": [{"type": "integer"}, {"type": "number"}]}), {"a": 1}, "fits 2"),
-        (_object(a={"oneOf": [{"type": "integer"}]}), {"a": "x"}, "expected integer"),
-        (_object(a={"allOf": [{"minimum": 1}, {"maximum": 3}]}), {"a": 4}, "at most 3"),
-        (_object(a={"minimum": 1}), {"a": 0}, "expected at least 1 at `$.a`"),
-        (_object(a={"exclusiveMinimum": 1}), {"a": 1}, "expected more than 1"),
-        (_object(a={"exclusiveMinimum": 1}), {"a": 2}, None),
-        (_object(a={"exclusiveMaximum": 1}), {"a": 1}, "expected less than 1"),
-        (_object(a={"exclusiveMaximum": 1}), {"a": 3}, "expected less than 1"),
-        (_object(a={"minLength": 2}), {"a": "x"}, "a length of at least 2"),
-        (_object(a={"maxLength": 2}), {"a": "xyz"}, "a length of at most 2"),
-        (_object(a={"minItems": 1}), {"a": []}, "a count of at least 1"),
-        (_object(a={"maxItems": 1}), {"a": [1, 2]}, "a count of at most 1"),
-        (_object(a={"minLength": 2}), {"a": 1}, None),
-        (_object(a={"pattern": "^x$", "format": "date"}), {"a": "y"}, None),
-        (TREE, {"tree": {"below": [{"below": []}]}}, None),
-        (TREE, {"tree": {"below": [{"beyond": 1}]}}, "'beyond' is not expected at"),
-    ],
-)
+@pytest.mark.parametrize(("schema", "value", "told"), CASES)
 def test_the_first_mismatch_is_told_with_its_place(
     schema: dict[str, Any], value: dict[str, Any], told: str | None
 ) -> None:

@@ -185,7 +185,7 @@ def test_a_default_is_the_very_object_of_the_signature() -> None:
 
 
 def test_a_parameter_without_annotation_takes_any_value() -> None:
-    def probe(a, b=2) -> None: ...  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType]  # noqa: ANN001
+    def probe(a, b=2) -> None: ...  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType]
 
     assert _schema(probe)["properties"] == {"a": {}, "b": {"default": 2}}  # pyright: ignore[reportUnknownArgumentType]
 
@@ -232,25 +232,28 @@ def _late(word: str, context: ToolContext) -> None: ...
 def _callable(done: Callable[[], None]) -> None: ...
 def _two(place: Point | Order) -> None: ...
 def _mixed(place: Node | int) -> None: ...
-def _umlaut(größe: int) -> None: ...  # noqa: PLC2401
-def _unknown(word: "Nowhere") -> None: ...  # noqa: F821  # pyright: ignore
+def _umlaut(größe: int) -> None: ...
+def _unknown(word: Any) -> None: ...
+
+
+_unknown.__annotations__["word"] = "Nowhere"
+
+
+BAD: list[Callable[..., Any]] = [
+    _variadic,
+    _keywords,
+    _positional,
+    _late,
+    _callable,
+    _two,
+    _mixed,
+    _umlaut,
+    _unknown,
+]
 
 
 @pytest.mark.rules("A4.45")
-@pytest.mark.parametrize(
-    "function",
-    [
-        _variadic,
-        _keywords,
-        _positional,
-        _late,
-        _callable,
-        _two,
-        _mixed,
-        _umlaut,
-        _unknown,
-    ],
-)
+@pytest.mark.parametrize("function", BAD)
 def test_a_bad_signature_is_refused_with_the_tools_name(function: Callable[..., Any]) -> None:
     with pytest.raises(UsageError, match="'probe'"):
         read_parameters(function, "probe")

@@ -38,7 +38,7 @@ def test_a_name_that_is_there_twice_is_refused() -> None:
 @pytest.mark.parametrize("name", ["", "with space", "a" * 65, "ümlaut", "my.server"])
 def test_a_name_that_some_provider_refuses_is_refused_here(name: str) -> None:
     with pytest.raises(UsageError, match="64 letters"):
-        make_tool(name, "", {}, lambda arguments: None)  # pyright: ignore[reportUnknownLambdaType]
+        make_tool(name, "", {}, read_file)
 
 
 @pytest.mark.rules("A4.16")

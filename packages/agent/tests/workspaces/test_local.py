@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def _open_files() -> int:
-    return len(os.listdir("/dev/fd"))
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 @pytest.mark.rules("A5.2", "A5.3")
@@ -96,10 +96,29 @@ async def test_a_link_swapped_in_between_judging_and_opening_is_denied(
         return real_open(path, flags)
 
     before = _open_files()
-    monkeypatch.setattr(local.os, "open", swap_and_open)
+    monkeypatch.setattr(os, "open", swap_and_open)
     with pytest.raises(ToolDenied):
         await LocalWorkspace(root).read_bytes("file" if swapped == "file" else "sub/secret")
     assert _open_files() == before
+
+
+@pytest.mark.rules("A5.2")
+async def test_nothing_outside_is_even_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "link").symlink_to("../secret")
+    opened: list[str] = []
+    real_open = os.open
+
+    def note_and_open(path: Any, flags: int) -> int:
+        opened.append(str(path))
+        return real_open(path, flags)
+
+    monkeypatch.setattr(os, "open", note_and_open)
+    workspace = LocalWorkspace(root)
+    for path in ("link", "../secret", "/etc/passwd"):
+        with pytest.raises(ToolDenied):
+            await workspace.read_bytes(path)
+    await workspace.read_bytes("file")
+    assert opened == [str(root / "file")]
 
 
 async def test_what_is_no_ordinary_file_is_told_at_once(root: Path) -> None:
@@ -158,7 +177,7 @@ async def test_a_folder_over_the_bound_is_refused(
 
 
 async def test_a_name_that_is_no_text_can_still_be_told(root: Path) -> None:
-    Path(os.fsdecode(bytes(root / "sub") + b"/caf\xe9")).touch()
+    (root / "sub" / os.fsdecode(b"caf\xe9")).touch()
     (entry,) = await LocalWorkspace(root).list_dir("sub")
     assert entry.name == "caf\ufffd"
 

@@ -130,3 +130,16 @@ async def test_a_process_with_another_start_time_is_left_alone(
     assert not await kill_process(Process(pid=2**22 + 1, group=1, started=process.started))
     assert _alive(process.pid)
     assert _alive(child)
+
+
+def _end(pid: int) -> None:
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+
+
+@pytest.mark.rules("A5.25")
+async def test_without_the_program_itself_nothing_is_ended(orphan: tuple[Process, int]) -> None:
+    process, child = orphan
+    _end(process.pid)
+    assert not await kill_process(process)
+    assert _alive(child)

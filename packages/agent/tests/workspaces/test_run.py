@@ -68,6 +68,15 @@ async def _run(
         )
 
 
+def _open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def _held(pid: int) -> bool:
+    """Whether a process is still the launcher."""
+    return Path(f"/proc/{pid}/exe").resolve() == Path(sys.executable).resolve()
+
+
 def _alive(pid: int) -> bool:
     return any(row.pid == pid and not row.zombie for row in list_processes())
 
@@ -143,8 +152,7 @@ async def test_it_does_not_begin_before_its_start_is_durable(tmp_path: Path) -> 
     async def start(process: Process) -> None:
         told.append(process)
         assert start_time(process.pid) == process.started
-        assert b"touch" in Path(f"/proc/{process.pid}/cmdline").read_bytes()
-        assert Path(f"/proc/{process.pid}/exe").resolve() == Path(sys.executable).resolve()
+        assert _held(process.pid)
         assert not (tmp_path / "effect").exists()
 
     result = await LocalWorkspace(tmp_path).run(
@@ -202,8 +210,8 @@ async def start(process):
     print(process.pid, flush=True)
     sys.stdin.readline()
     os.kill(os.getpid(), signal.SIGKILL)
-run = LocalWorkspace(sys.argv[1]).run(("touch", "effect"), timeout_s=9, on_start=start, on_output=print)
-asyncio.run(run)
+workspace = LocalWorkspace(sys.argv[1])
+asyncio.run(workspace.run(("touch", "effect"), timeout_s=9, on_start=start, on_output=print))
 """
     with subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path)],
@@ -361,7 +369,7 @@ async def test_a_daemon_with_a_session_of_its_own_lives_on_and_holds_nothing_up(
 @pytest.mark.usefixtures("hurry")
 async def test_no_file_stays_open_however_it_ends(tmp_path: Path) -> None:
     await _run(tmp_path, Watcher(), "true")
-    before = len(os.listdir("/dev/fd"))
+    before = _open_files()
     await _run(tmp_path, Watcher(), "sh", "-c", "sleep 1000 & exit 3")
     await _run(tmp_path, Watcher(), "sleep", "1000", timeout_s=0.01)
     for argv in (("no-such-program",), ("printf", "a\0b"), ("printf", "x" * 3_000_000)):
@@ -375,7 +383,7 @@ async def test_no_file_stays_open_however_it_ends(tmp_path: Path) -> None:
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert len(os.listdir("/dev/fd")) == before
+    assert _open_files() == before
 
 
 async def test_many_at_once_do_not_meddle(tmp_path: Path) -> None:

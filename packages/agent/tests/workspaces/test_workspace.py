@@ -62,7 +62,7 @@ async def test_what_is_missing_or_of_the_wrong_kind_is_told(workspace: Workspace
             await use("src/none")
     with pytest.raises(ToolError, match="'src' is a folder, not a file"):
         await workspace.read_bytes("src")
-    with pytest.raises(ToolError, match="'a.txt' is no folder"):
+    with pytest.raises(ToolError, match=r"'a\.txt' is no folder"):
         await workspace.list_dir("a.txt")
 
 

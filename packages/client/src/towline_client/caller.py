@@ -11,7 +11,7 @@ import msgspec
 from towline_client.clock import Clock
 from towline_client.errors import CommandRejected, ConnectionLost, ContractUnavailable
 from towline_client.transport import Call, Reply, Transport, check_reply
-from towline_protocol import OPERATIONS, Operation, encode
+from towline_protocol import OPERATIONS, Operation, decode_answer, encode
 
 __all__ = ["MAX_RETRY_AFTER_S", "RETRY_WAITS_S", "TIMEOUT_S", "Caller", "Credential"]
 
@@ -77,8 +77,8 @@ class Caller:
         """
         reply = await self._send(name, params, query, body, key, timeout_s, again=again)
         try:
-            return msgspec.json.decode(reply.body, type=answer)
-        except (msgspec.DecodeError, UnicodeError) as error:
+            return decode_answer(reply.body, answer)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise ContractUnavailable(
                 f"The answer to {name!r} cannot be read; the server may be newer than this client.",
                 status=reply.status,

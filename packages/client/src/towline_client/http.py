@@ -1,5 +1,6 @@
 """The transport over HTTP, on aiohttp. Imported with the first client that needs it."""
 
+import ipaddress
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
@@ -91,7 +92,8 @@ class HttpTransport:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=True,
+                # The proxy of the environment cannot reach this machine's own loopback.
+                trust_env=not _is_loopback(self._url.host or ""),
             )
         return self._session
 
@@ -138,6 +140,13 @@ def _read_url(url: str) -> URL:
             "'http://127.0.0.1:4747'."
         )
     return found.with_user(None).with_query(None).with_fragment(None)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _without_secrets(url: str) -> str:

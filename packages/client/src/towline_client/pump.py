@@ -198,14 +198,14 @@ class Pump:
             case LoadView(attempt=attempt):
                 self._begin(self._load(attempt))
             case Drop():
-                if self._attempt is not None:
-                    self._attempt.cancel()
-            case Deliver():
-                return True
+                assert self._attempt is not None, "what is dropped was begun"
+                self._attempt.cancel()
             case Adopt():
                 self._adopt()
             case GiveUp():
                 self._give_up(effect)
+            case Deliver():
+                return True
         return False
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:

@@ -101,6 +101,11 @@ class Session:
         return self._pump.connection
 
     @property
+    def broken(self) -> int:
+        """Frames that could not be read and were skipped (C1.11)."""
+        return self._pump.broken
+
+    @property
     def server_now(self) -> str | None:
         """The server's clock when the line last came up; deadlines run in server time."""
         return self._pump.server_now

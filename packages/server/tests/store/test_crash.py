@@ -1,5 +1,8 @@
 """What is left after `kill -9`."""
 
+import asyncio
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from towline_protocol import SessionId
-from towline_server.errors import StoreLocked
+from towline_server.errors import StoreError, StoreFull, StoreLocked
 from towline_server.store.lock import LOCK_FILE
 from towline_server.store.sqlite_store import STORE_FILE, open_store
 
@@ -89,6 +92,43 @@ async def test_a_folder_is_owned_until_it_is_closed(tmp_path: Path, mint: Mint) 
     await first.close()
     second = await open_store(tmp_path, mint=mint)
     await second.close()
+
+
+@pytest.mark.parametrize(
+    ("call", "number", "kind", "words"),
+    [
+        ("os.pwrite", errno.ENOSPC, StoreFull, "lies on a full disk: make room"),
+        ("fcntl.flock", errno.ENOLCK, StoreError, "cannot lock files: name one on a local disk"),
+    ],
+)
+async def test_a_lock_that_cannot_be_taken_says_why_and_is_not_kept(
+    tmp_path: Path,
+    mint: Mint,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    number: int,
+    kind: type[StoreError],
+    words: str,
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(call, refuse)
+        with pytest.raises(kind, match=words):
+            await open_store(tmp_path, mint=mint)
+    store = await open_store(tmp_path, mint=mint)
+    await store.close()
+
+
+async def test_a_start_that_is_cancelled_lets_the_folder_go(tmp_path: Path, mint: Mint) -> None:
+    starting = asyncio.create_task(open_store(tmp_path, mint=mint))
+    await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    store = await open_store(tmp_path, mint=mint)
+    await store.close()
 
 
 async def test_a_holder_that_has_not_said_its_name_yet_is_another_process(

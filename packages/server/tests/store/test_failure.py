@@ -2,7 +2,9 @@
 
 import errno
 import os
+import queue
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,9 +144,20 @@ async def test_a_query_that_fails_is_a_store_error(tmp_path: Path, mint: Mint) -
     await store.close()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-async def test_a_bug_in_the_writer_ends_the_store_and_leaves_nobody_waiting(
-    mint: Mint, build: Build
+@pytest.fixture
+def bugs(monkeypatch: pytest.MonkeyPatch) -> "queue.SimpleQueue[type[BaseException]]":
+    """The kinds of exception that ended a thread."""
+    found: queue.SimpleQueue[type[BaseException]] = queue.SimpleQueue()
+
+    def note(ended: threading.ExceptHookArgs) -> None:
+        found.put(ended.exc_type)
+
+    monkeypatch.setattr(threading, "excepthook", note)
+    return found
+
+
+async def test_a_bug_in_the_writer_is_loud_and_leaves_nobody_waiting(
+    mint: Mint, build: Build, bugs: "queue.SimpleQueue[type[BaseException]]"
 ) -> None:
     broken = False
 
@@ -156,8 +169,22 @@ async def test_a_bug_in_the_writer_ends_the_store_and_leaves_nobody_waiting(
     broken = True
     with pytest.raises(StoreError, match="closed"):
         await append_and_wait(store, build())
+    assert bugs.get(timeout=5) is LookupError
     with pytest.raises(StoreError, match="closed"):
         await append_and_wait(store, build())
+    await store.close()
+
+
+async def test_a_bug_in_the_start_is_loud_and_lets_the_folder_go(
+    tmp_path: Path, mint: Mint, bugs: "queue.SimpleQueue[type[BaseException]]"
+) -> None:
+    def fail(_: str) -> str:
+        raise LookupError
+
+    with pytest.raises(StoreError):
+        await open_store(tmp_path, mint=fail)
+    assert bugs.get(timeout=5) is LookupError
+    store = await open_store(tmp_path, mint=mint)
     await store.close()
 
 

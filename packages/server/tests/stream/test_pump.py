@@ -244,7 +244,7 @@ async def test_a_reader_that_takes_a_byte_now_and_then_is_kept_until_it_takes_no
         await stream({"type": "http", "state": {TRANSPORT_KEY: transport}}, wire.receive, wire.send)
     assert loop.time() - began > 40 / 4 * 0.01  # ten times as long as one that takes nothing
     assert transport.aborted
-    assert transport.looks <= -3
+    assert transport.looks < 0
     assert line.hub.readers == 0
 
 

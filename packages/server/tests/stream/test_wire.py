@@ -1,6 +1,7 @@
 """The stream on real sockets under the real server."""
 
 import asyncio
+import errno
 import gc
 import socket
 import sys
@@ -206,3 +207,30 @@ def test_a_host_that_is_none_of_this_machine_is_named(host: str, words: str) -> 
     with pytest.raises(UsageError, match=words) as caught:
         open_listener(host, 0)
     assert repr(host) in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EACCES, "not for this user; choose one above 1023 with --port"),
+        (errno.ENOBUFS, "No buffer space available"),
+    ],
+)
+def test_a_port_that_cannot_be_had_says_why(
+    monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(UsageError, match=words):
+        open_listener("127.0.0.1", 80)
+
+
+def test_an_address_of_the_sixth_version_is_one_too() -> None:
+    try:
+        listener = open_listener("::1", 0)
+    except UsageError:
+        pytest.skip("NO IPv6 on this machine.")
+    assert listener.family == socket.AF_INET6
+    listener.close()

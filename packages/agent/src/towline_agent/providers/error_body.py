@@ -13,8 +13,8 @@ __all__ = ["ErrorBody", "read_error_body", "read_error_value"]
 
 _Json = dict[str, Any]
 
-_DEPTH: Final = 4
-"""Errors inside errors that are looked into; real ones have two."""
+_DEPTH: Final = 6
+"""Levels of errors, lists and texts inside each other that are looked into; real ones have five."""
 _MAX_TEXT: Final = 4000
 """Characters of a message that are looked at."""
 _TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,400})", re.IGNORECASE)

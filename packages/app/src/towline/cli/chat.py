@@ -252,7 +252,7 @@ class _Talk:
             case _Typed(text=text):
                 self._reading = False
                 if self._keyboard.terminal:
-                    self._page.start_line(typed=True)
+                    self._page.start_line(typed=text is not None)
                 self._line(text)
             case _Word(name=name):
                 self._happened(name)

@@ -7,6 +7,7 @@ import signal
 import sys
 import termios
 import threading
+from concurrent.futures import CancelledError
 from typing import Any, Final, Protocol
 
 __all__ = ["PROMPT", "Keyboard", "PipeKeyboard", "TerminalKeyboard", "open_keyboard"]
@@ -111,13 +112,14 @@ class PipeKeyboard:
         self._signals.close()
 
     def _read(self, descriptor: int) -> None:
-        with (
-            contextlib.suppress(RuntimeError, OSError),  # the loop is over, or the pipe broke
-            open(descriptor, "rb", closefd=False) as source,
-        ):
-            for raw in source:
-                self._put(raw.decode(errors="replace").rstrip("\r\n"))
-        with contextlib.suppress(RuntimeError):
+        over = (RuntimeError, CancelledError)  # the loop has ended: nobody waits for lines
+        with contextlib.suppress(*over):
+            with (
+                contextlib.suppress(OSError),  # a pipe that broke has ended
+                open(descriptor, "rb", closefd=False) as source,
+            ):
+                for raw in source:
+                    self._put(raw.decode(errors="replace").rstrip("\r\n"))
             self._put(None)
 
     def _put(self, line: str | None) -> None:
@@ -197,6 +199,8 @@ class TerminalKeyboard:
             threading.Thread(target=self._ask, args=(self._edited,), daemon=True).start()
         line = await asyncio.shield(self._edited)
         self._edited = None
+        if line is None:
+            _write("\n")  # Ctrl+D leaves the prompt's line open
         return line
 
     def _ask(self, edited: "asyncio.Future[str | None]") -> None:

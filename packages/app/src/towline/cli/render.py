@@ -360,7 +360,7 @@ def _call_end(pen: _Pen, call: CallView) -> None:
 def _tail(pen: _Pen, output: str, most: int) -> None:
     lines = _clean(output).split("\n")
     if len(lines) > most:
-        pen.line(f"  │ … {len(lines) - most} lines before", "dim")
+        pen.line(f"  │ … {len(lines) - most} more above", "dim")
     for line in lines[-most:]:
         cut = line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}…"
         if line or len(lines) > 1:
@@ -393,7 +393,7 @@ def _people(pen: _Pen, before: SessionView, view: SessionView) -> None:
 def _permission(pen: _Pen, request: PermissionRequested) -> None:
     pen.line(f"? {show_visible(' '.join(request.title.split()))}", "bold yellow")
     if request.reason:
-        pen.line(f"  asked because of {show_visible(request.reason)}", "dim")
+        pen.line(f"  reason: {show_visible(request.reason)}", "dim")
     pen.line(f"  {request.preview.kind}:", "dim")
     for line in show_visible(request.preview.text).split("\n"):
         pen.line(f"  │ {line}")

@@ -1,5 +1,7 @@
 """`towline chat` and `towline pair`: attach to the server of this user, then talk."""
 
+from pathlib import Path
+
 from rich.console import Console
 
 from towline.cli.attach import ensure_server
@@ -22,7 +24,7 @@ async def talk(session: str | None, mode: str | None, console: Console) -> int:
             f"Started a server at {server.url}; it goes on when you leave (`towline stop`)."
         )
     async with Client(server.url, server.token) as client:
-        return await chat(client, session, console, mode=mode)
+        return await chat(client, session, console, mode=mode, cwd=str(Path.cwd()))
 
 
 async def pair(console: Console) -> int:

@@ -269,7 +269,10 @@ class ScriptedServer:
                 continue
             if request.digest != asked.digest:
                 return refuse("conflict", "The digest is another one; read the request again.")
-            self._answers[request.permission].set_result(asked.option)
+            answered = self._answers.get(request.permission)
+            if answered is None or answered.done():
+                break
+            answered.set_result(asked.option)
             return _reply(call, PermissionAnswered(option=asked.option))
         return refuse("gone", "The request was answered already; nothing was changed.")
 

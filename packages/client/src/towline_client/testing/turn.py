@@ -19,6 +19,7 @@ from towline_protocol import (
     Preview,
     Text,
     TextDelta,
+    ToolCall,
     ToolEnded,
     ToolProposed,
     ToolStarted,
@@ -96,8 +97,12 @@ class ScriptedTurn:
     def propose(
         self, tool: str, title: str, *, preview: Preview | None = None, effect: str = "exec"
     ) -> CallId:
-        """Propose a call."""
+        """Propose a call, in a message of its own."""
         call = CallId(self._mint("call"))
+        message = MessageId(self._mint("msg"))
+        self.emit(MessageStarted(message=message, role="assistant"))
+        asked = ToolCall(id=call, name=tool, arguments="{}")
+        self.emit(MessageEnded(message=message, content=(asked,)))
         self.emit(
             ToolProposed(
                 call=call, tool=tool, arguments="{}", title=title, effect=effect, preview=preview

@@ -26,8 +26,10 @@ from towline_protocol import (
     SessionId,
     SessionInfo,
     SessionList,
+    Text,
     UsageError,
     ViewAnswer,
+    block_text,
     encode,
 )
 from towline_server.api.access import DEVICE_LIFE_S, Access
@@ -200,15 +202,15 @@ def _check_content(content: tuple[Block, ...]) -> None:
         raise UsageError(f"A prompt has 1 to {_MAX_BLOCKS} blocks; this one has {len(content)}.")
     size = 0
     for block in content:
-        if getattr(block, "type", "text") != "text" and not hasattr(block, "text"):
+        if not isinstance(block, Text):
             raise UsageError("This server takes text blocks only; leave images and files out.")
-        size += len(getattr(block, "text", ""))
+        size += len(block.text)
     if size > _MAX_PROMPT_CHARS:
         raise UsageError(
             f"A prompt has at most {_MAX_PROMPT_CHARS} characters; this one has {size}. Put long "
             "text into a file that the agent can read."
         )
-    if size == 0:
+    if not block_text(content).strip():
         raise UsageError("The prompt is empty; say something.")
 
 

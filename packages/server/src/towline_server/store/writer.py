@@ -89,8 +89,7 @@ class Writer:
         self.started: asyncio.Future[None] = self._loop.create_future()
         """Ends when the store can be used, or with the `StoreError` that says why not."""
         # A daemon, so that a program that fails before it closes the store can still end.
-        self._thread = threading.Thread(target=self._main, name="towline-writer", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._main, name="towline-writer", daemon=True).start()
 
     def append(self, batch: Append, done: Done) -> None:
         """Put an append in line; `done` is called on the loop when it has ended."""
@@ -122,8 +121,7 @@ class Writer:
         if not self._closing:
             self._closing = True
             self._jobs.put(None)
-        await asyncio.shield(self._ended)
-        self._thread.join()
+        await asyncio.shield(self._ended)  # the last thing that the thread does
 
     def _put(self, job: _Job) -> None:
         if self._closing or self._ended.done():

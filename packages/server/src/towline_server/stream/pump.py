@@ -61,8 +61,7 @@ class EventStream:
         self._subscriber = subscriber
         self._catch_up = catch_up
         self._headers = [*STREAM_HEADERS, *headers]
-        self._heartbeat_s = heartbeat_s
-        self._stall_s = stall_s
+        self._times = (heartbeat_s, stall_s)
 
     async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
         """Serve the request."""
@@ -71,10 +70,8 @@ class EventStream:
         limit = asyncio.timeout(None)
         try:
             async with limit, contextlib.aclosing(self._catch_up):
-                with _Watch(
-                    self._subscriber, limit, transport, self._heartbeat_s, self._stall_s
-                ) as w:
-                    await self._run(send, w)
+                with _Watch(self._subscriber, limit, transport, *self._times) as watch:
+                    await self._run(send, watch)
         except TimeoutError:
             if not limit.expired():
                 raise

@@ -49,7 +49,7 @@ class TagSplitter:
         thought, tag, words = text.partition(_CLOSE)
         if tag:
             self._state = "words"
-            pieces = [(True, thought), (False, words.lstrip("\n"))]
+            pieces = [(True, thought), (False, words)]
         else:
             keep = _overlap(text, _CLOSE)
             self._held = text[len(text) - keep :]

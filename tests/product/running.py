@@ -1,0 +1,91 @@
+"""The product as a person runs it: `towline up` with an empty home and the real local model."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from towline.local.testing import require_model
+
+START_S = 60.0
+"""A start takes two seconds; this allows for a busy machine."""
+MODEL_S = 300.0
+"""Loading and warming the model takes about 15 s on two idle cores."""
+
+NOTES = "The secret word is lighthouse.\n"
+
+
+@dataclass
+class Product:
+    """A running `towline up`."""
+
+    process: subprocess.Popen[str]
+    home: Path
+    root: Path
+    url: str
+    link: str
+    token: str
+    environ: dict[str, str]
+    said: list[str]
+
+    def wait_for(self, text: str, timeout_s: float) -> None:
+        """Read what it prints until a line holds the text."""
+        until = time.monotonic() + timeout_s
+        while not any(text in line for line in self.said):
+            line = _read_line(self.process, until)
+            assert line, f"`towline up` ended or fell silent; it said: {self.said!r}"
+            self.said.append(line)
+
+
+def _read_line(process: subprocess.Popen[str], until: float) -> str:
+    assert process.stdout is not None
+    left_s = until - time.monotonic()
+    ready, _, _ = select.select([process.stdout], [], [], max(0.0, left_s))
+    return process.stdout.readline() if ready else ""
+
+
+@contextlib.contextmanager
+def start_product(home: Path, root: Path, *arguments: str) -> Generator[Product]:
+    """Run `towline up` until the block ends."""
+    environ = {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "TOWLINE_HOME": str(home / "towline"),
+        "TOWLINE_MODEL_DIR": str(require_model().parent),
+        **{name: os.environ[name] for name in os.environ if name.startswith("SSL_")},
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "towline", "up", "--port", "0", *arguments],
+        cwd=root,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        bufsize=1,
+    )
+    product = Product(process, home, root, "", "", "", environ, [])
+    try:
+        product.wait_for("#code=", START_S)
+        product.link = next(line for line in product.said if "#code=" in line).split()[-1]
+        found = json.loads((home / "towline" / "run.json").read_text())
+        product.url, product.token = found["url"], found["token"]
+        product.wait_for("small and can be wrong", MODEL_S)
+        yield product
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=60)
+        finally:
+            process.kill()
+            assert process.stdout is not None
+            process.stdout.close()
