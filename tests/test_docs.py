@@ -1,18 +1,22 @@
 """The pages, held against the code they speak of."""
 
 import re
+import runpy
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from towline_agent.testing import ScriptedProvider, call
 from towline_protocol import (
     CONTROL_FRAMES,
     FAULT_CODES,
     OPERATIONS,
     Delta,
     StoredEvent,
+    ToolResult,
     Unknown,
+    block_text,
 )
 from towline_server.config import CONFIG_KEYS
 
@@ -83,6 +87,44 @@ def test_every_setting_has_a_row() -> None:
     assert sorted(keys) == list(CONFIG_KEYS)
 
 
-def test_the_readme_shows_the_program_that_a_test_runs() -> None:
-    program = (ROOT / "docs_src" / "readme_ten_lines.py").read_text(encoding="utf-8")
+def test_every_variable_of_the_environment_is_told() -> None:
+    page = (DOCS / "getting-started.md").read_text(encoding="utf-8")
+    used: set[str] = set()
+    for path in ROOT.glob("packages/*/src/**/*.py"):
+        if path.stem != "testing" and path.parent.stem != "testing":
+            used |= set(re.findall(r'"(TOWLINE_[A-Z_]+[A-Z])"', path.read_text(encoding="utf-8")))
+    used -= {f"TOWLINE_{key.upper()}" for key in CONFIG_KEYS}
+    assert used == set(re.findall(r"^\| `(TOWLINE_[A-Z_]+)`", page, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["readme_ten_lines", "readme_agent"])
+def test_the_readme_shows_programs_that_a_test_runs(name: str) -> None:
+    program = (ROOT / "docs_src" / f"{name}.py").read_text(encoding="utf-8")
     assert f"```python\n{program}```" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_agent_of_the_readme_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    provider = ScriptedProvider(call("weather", city="Lisbon"), "It is sunny.")
+    asked: list[str] = []
+
+    def connect(model: str) -> ScriptedProvider:
+        asked.append(model)
+        return provider
+
+    monkeypatch.setattr("towline_agent.agent.connect", connect)
+    runpy.run_path(str(ROOT / "docs_src" / "readme_agent.py"))
+    assert capsys.readouterr().out == "It is sunny.\n"
+    assert asked == ["anthropic/claude-opus-5-5"]
+    (result,) = provider.requests[1].messages[-1].content
+    assert isinstance(result, ToolResult)
+    assert block_text(result.content) == "Sunny in Lisbon."
+
+
+def test_the_files_that_the_architecture_names_are_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(towline\w*(?:/\w+)+(?:\.py|/))`", text)
+    assert len(named) > 5
+    missing = [name for name in named if not list(ROOT.glob(f"packages/*/src/{name}"))]
+    assert missing == []

@@ -1,7 +1,9 @@
 """The rules of this house that no linter knows."""
 
 import ast
+import hashlib
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -300,10 +302,22 @@ def test_a_skip_gives_one_loud_reason(path: Path) -> None:
         name = ast.unparse(node.func)
         if name.endswith(("mark.skip", "mark.skipif", "mark.xfail", "pytest.skip", "SkipTest")):
             words = [*node.args, *(word.value for word in node.keywords if word.arg == "reason")]
-            text = ast.unparse(words[-1]) if words else ""
+            text = _said(words[-1], _tree(path)) if words else ""
             loud = re.search(r"\b[A-Z]{2,}\b", text)
             assert loud, f"{_name(path)}:{node.lineno}: begin with a word in capitals"
         assert not name.endswith("importorskip"), f"{_name(path)}:{node.lineno}"
+
+
+def _said(node: ast.expr, tree: ast.Module) -> str:
+    """What an expression says; a name says what it was given."""
+    if isinstance(node, ast.Name):
+        for part in ast.walk(tree):
+            match part:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == node.id:
+                    return ast.unparse(value)
+                case _:
+                    pass
+    return ast.unparse(node)
 
 
 @pytest.mark.parametrize("path", TESTS, ids=_name)
@@ -365,3 +379,18 @@ def test_all_distributions_have_one_version() -> None:
     }
     assert len({found.group(1) for found in versions if found is not None}) == 1
     assert None not in versions
+
+
+def test_the_built_page_is_made_of_the_sources_that_are_here() -> None:
+    web = ROOT / "web"
+    files = ["index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"]
+    for folder in ("public", "src"):
+        for path in (web / folder).rglob("*"):
+            name = path.relative_to(web).as_posix()
+            if path.is_file() and "/." not in name:
+                files.append(name)
+    state = hashlib.sha256()
+    for name in sorted(files, key=str.encode):
+        state.update(name.encode() + b"\0" + (web / name).read_bytes() + b"\0")
+    (dist,) = ROOT.glob("packages/server/src/towline_server/web/dist/build.json")
+    assert json.loads(dist.read_text("utf-8"))["sources"] == state.hexdigest(), "run `make web`"

@@ -14,8 +14,8 @@ from typing import Any, cast
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "docs" / "rules.md"
 
-NUMBER = re.compile(r"[AC]\d+(\.T?\d+)?|W\d\d|[SR]\d\d")
-"""How a rule is numbered: contract, agent, web; reliability and reported cases."""
+NUMBER = re.compile(r"[AC]\d+(\.T?\d+)?|W\d\d|[SR]\d\d|D\d+")
+"""How a rule is numbered: contract, agent, web; reliability and reported cases; decisions."""
 
 
 def _rows() -> dict[str, str]:

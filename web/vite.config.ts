@@ -9,7 +9,7 @@ const shipped = fileURLToPath(
 
 /** What the first screen does without: chunks of their own, fetched when the page is idle. */
 const LATER =
-  /\/(?:highlight\.js|remend)\/|\/md\/(?:coloured|languages|stream)\.ts|\/(?:sign_in|words\.zh)\.ts|\/fixtures\/|\/(?:Diff|Gate|MoreMenu|PermissionSheet|RequestCard|SessionList|ToolBody)\.tsx/;
+  /\/(?:highlight\.js|remend)\/|\/md\/(?:coloured|languages|stream)\.ts|\/(?:sign_in|words\.later|words\.zh)\.ts|\/fixtures\/|\/(?:Diff|Gate|MoreMenu|PermissionSheet|RequestCard|SessionList|ToolBody)\.tsx/;
 
 export default defineConfig(({ mode }) => ({
   root,
@@ -43,6 +43,8 @@ export default defineConfig(({ mode }) => ({
         html.replace("%BUILD%", stampSources(root).slice(0, 12)),
     },
   ],
+  // For `npm run dev`: the page from here, its data from a server that runs already.
+  server: { proxy: { "/api": "http://127.0.0.1:4747" } },
   build: {
     outDir: mode === "fixtures" ? "dist-fixtures" : shipped,
     emptyOutDir: true,
@@ -63,7 +65,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     environment: "happy-dom",
     include: ["test/**/*.test.ts", "test/**/*.test.tsx"],
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     // Goes through the same transforms as the bundle.
     server: { deps: { inline: ["marked"] } },
   },

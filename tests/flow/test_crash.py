@@ -183,6 +183,12 @@ async def _end_of_turn(session: Session) -> None:
             return
 
 
+def _folder(parent: Path, number: int) -> Path:
+    folder = parent / f"{number}"
+    folder.mkdir()
+    return folder
+
+
 def _read_log(folder: Path, session: SessionId) -> list[bytes]:
     """The stored bytes, in order; the numbers must be 1, 2, 3 …"""
     connection = sqlite3.connect(folder / "data" / "towline.db")
@@ -192,6 +198,11 @@ def _read_log(folder: Path, session: SessionId) -> list[bytes]:
     connection.close()
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     return [row[1] for row in rows]
+
+
+def _read_marks(folder: Path) -> list[str]:
+    marks = folder / "marks"
+    return marks.read_text(encoding="utf-8").split() if marks.exists() else []
 
 
 def _decode(data: bytes) -> Envelope:
@@ -223,7 +234,6 @@ class Run:
 
 async def _live(lane: Lane, order: dict[str, object], folder: Path) -> Run:
     """Prompt a server that dies as its order says, start it again, and wait for the end."""
-    folder.mkdir()
     order = {"folder": str(folder), "port": next(_ports), **order}
     ready = await lane.start(order)
     witness = Witness(ready["url"])
@@ -239,14 +249,14 @@ async def _live(lane: Lane, order: dict[str, object], folder: Path) -> Run:
         accepted = await prompt
         await _end_of_turn(session)
         told = await session.ask("and now?")
-    await people  # its views end with the session
+        await session.close()
+        await people  # the views have ended
     lane.kill()
     await lane.ended()
     log = _read_log(folder, session.id)
-    admitted = [event for event in map(_decode, log) if isinstance(event.event, PromptAdmitted)]
-    assert admitted[0].event.prompt == accepted.prompt  # pyright: ignore[reportAttributeAccessIssue]
-    marks = (folder / "marks").read_text().split() if (folder / "marks").exists() else []
-    return Run(log, marks, witness.seen, told)
+    run = Run(log, _read_marks(folder), witness.seen, told)
+    assert run.of(PromptAdmitted)[0].prompt == accepted.prompt
+    return run
 
 
 def _check(run: Run) -> None:
@@ -286,7 +296,7 @@ def _answers(run: Run) -> list[str]:
 
 def _points(run: Run) -> list[dict[str, object]]:
     """Every place to die at in the first turn, out of a run that nothing disturbed."""
-    stored = [
+    stored: list[dict[str, object]] = [
         {"kill": phase, "seq": number + 1}
         for number in range(run.place(PromptAdmitted), run.place(*TERMINAL_EVENTS) + 1)
         for phase in ("before", "after")
@@ -316,7 +326,7 @@ async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
             tried.append(point)
             try:
                 async with asyncio.timeout(POINT_S):
-                    run = await _live(lane, {**point, "mode": mode}, tmp_path / f"{len(tried)}")
+                    run = await _live(lane, {**point, "mode": mode}, _folder(tmp_path, len(tried)))
                 _check(run)
                 _check_point(run, point)
             except Exception as error:
@@ -326,7 +336,7 @@ async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
     began = time.monotonic()
     async with AsyncExitStack() as stack:
         lanes = [await stack.enter_async_context(_open_lane()) for _ in range(LANES)]
-        baseline = await _live(lanes[0], {"mode": mode}, tmp_path / "0")
+        baseline = await _live(lanes[0], {"mode": mode}, _folder(tmp_path, 0))
         _check(baseline)
         points = _points(baseline)
         assert len(points) == 2 * events + 2
@@ -343,8 +353,7 @@ async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
 @pytest.mark.rules("C2.5", "S25")
 @pytest.mark.parametrize("kill", ["before", "after"])
 async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_path: Path) -> None:
-    folder = tmp_path / "one"
-    folder.mkdir()
+    folder = _folder(tmp_path, 1)
     order = {"folder": str(folder), "port": next(_ports)}
     async with asyncio.timeout(POINT_S), _open_lane() as lane:
         ready = await lane.start({**order, "kill": kill, "seq": 1})
@@ -361,15 +370,14 @@ async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_
         await lane.ended()
     events = [_decode(data).event for data in _read_log(folder, made.id)]
     assert [type(event) for event in events].count(PromptAdmitted) == 1
-    assert (folder / "marks").read_text() == "here\n"
+    assert _read_marks(folder) == ["here"]
 
 
 @pytest.mark.rules("C5.5", "C5.6", "S12", "A5.25")
 async def test_a_program_of_a_killed_server_does_not_run_beside_the_resumed_turn(
     tmp_path: Path,
 ) -> None:
-    folder = tmp_path / "one"
-    folder.mkdir()
+    folder = _folder(tmp_path, 1)
     order = {"folder": str(folder), "port": next(_ports)}
     async with asyncio.timeout(POINT_S), _open_lane() as lane:
         ready = await lane.start(order)

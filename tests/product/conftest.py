@@ -3,7 +3,7 @@
 from collections.abc import Generator
 
 import pytest
-from product.running import NOTES, Product, start_product
+from product.running import NOTES, POEM, Product, start_product
 
 
 @pytest.fixture(scope="session")
@@ -11,5 +11,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Generator[Product]:
     """One running product for all tests of this folder: the model is loaded once."""
     root = tmp_path_factory.mktemp("root")
     (root / "notes.txt").write_text(NOTES)
+    (root / "poem.txt").write_text(POEM)
     with start_product(tmp_path_factory.mktemp("home"), root) as running:
         yield running

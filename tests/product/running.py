@@ -4,10 +4,12 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import unittest
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,18 @@ START_S = 60.0
 MODEL_S = 300.0
 """Loading and warming the model takes about 15 s on two idle cores."""
 
+LONG_S = 240.0
+"""A turn of the local model: some 20 s on two idle cores."""
+
 NOTES = "The secret word is lighthouse.\n"
+POEM = """\
+Slowly the rope goes out to the sea,
+quietly holding what used to be free.
+Waves may be many and weather be rough,
+one little line will be holding enough.
+Morning will find it and evening will too,
+steady and patient between me and you.
+"""
 
 
 @dataclass
@@ -49,6 +62,21 @@ def _read_line(process: subprocess.Popen[str], until: float) -> str:
     left_s = until - time.monotonic()
     ready, _, _ = select.select([process.stdout], [], [], max(0.0, left_s))
     return process.stdout.readline() if ready else ""
+
+
+def require_chromium() -> str:
+    """The path of the system's Chromium; without it the test is skipped, or fails where it must be.
+
+    Raises:
+        unittest.SkipTest: There is none, and `TOWLINE_REQUIRE` does not name it.
+    """
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is not None:
+        return found
+    sentence = "NO CHROMIUM on the path: apt-get install chromium"
+    if "chromium" in os.environ.get("TOWLINE_REQUIRE", "").split(","):
+        raise AssertionError(sentence)
+    raise unittest.SkipTest(sentence)
 
 
 @contextlib.contextmanager

@@ -1,14 +1,9 @@
 import { render } from "preact";
-import { pageIdle } from "./platform/idle.ts";
 import { access, askWho } from "./state/account.ts";
 import { startRouter, takeCode } from "./state/router.ts";
 import { startSettings } from "./state/settings.ts";
 import "./styles/index.css";
 import { App } from "./ui/App.tsx";
-import { Requests } from "./ui/chat/ChatPage.tsx";
-import { preloadStreamer } from "./ui/chat/Markdown.tsx";
-import { SessionList } from "./ui/shell/AppShell.tsx";
-import { ToolBody } from "./ui/tools/ToolCard.tsx";
 
 /** Shows the page in the document's one place. */
 async function start(): Promise<void> {
@@ -24,15 +19,6 @@ async function start(): Promise<void> {
   if (code === undefined) void askWho();
   else access.value = "out";
   render(<App code={code} />, place);
-  // What the first screen does without, fetched before it is needed.
-  pageIdle(() => {
-    void Promise.allSettled([
-      preloadStreamer(),
-      SessionList.preload(),
-      ToolBody.preload(),
-      Requests.preload(),
-    ]);
-  });
 }
 
 void start();

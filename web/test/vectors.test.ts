@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { emptyView, reduce } from "../src/core/reducer.ts";
 import { decodeFrame } from "../src/protocol/events.ts";
-import type { SessionView } from "../src/protocol/view.ts";
+import type { SessionView } from "../src/protocol/types.gen.ts";
 
 interface Vector {
   name: string;

@@ -1,8 +1,12 @@
 /** The words of the page, in the language that was chosen. */
 
-import { EN, type Word } from "./words.en.ts";
+import { EN } from "./words.en.ts";
+import type { EN_LATER } from "./words.later.ts";
 
-export type { Word } from "./words.en.ts";
+/** The name of a text. */
+export type Word = keyof typeof EN | keyof typeof EN_LATER;
+
+type Book = Partial<Record<Word, string>>;
 
 /** The languages there are. */
 export const LANGUAGES = { en: "English", zh: "中文" } as const;
@@ -10,8 +14,14 @@ export const LANGUAGES = { en: "English", zh: "中文" } as const;
 /** The code of a language. */
 export type Language = keyof typeof LANGUAGES;
 
+const english: Book = { ...EN };
 let current: Language = "en";
-let book: Record<Word, string> = EN;
+let book: Book = english;
+
+/** Adds English texts that came with a later part of the page. */
+export function addWords(words: Book): void {
+  Object.assign(english, words);
+}
 
 /** The language that fits best what the browser prefers, best first. */
 export function pickLanguage(preferred: readonly string[]): Language {
@@ -24,22 +34,22 @@ export function pickLanguage(preferred: readonly string[]): Language {
 
 /** Chooses the language of all texts made from now on; English is always there. */
 export async function chooseWords(language: Language): Promise<void> {
-  book = language === "zh" ? (await import("./words.zh.ts")).ZH : EN;
+  book = language === "zh" ? (await import("./words.zh.ts")).ZH : english;
   current = language;
 }
 
-/** The language in use. */
-export function languageNow(): Language {
-  return current;
+/** The locale for times: the reader's own one if it speaks the language in use. */
+export function localeNow(): string {
+  return navigator.languages.find((tag) => tag.split("-")[0] === current) ?? current;
 }
 
 /** A text with its gaps filled. */
 export function t(word: Word, gaps?: Record<string, string | number>): string {
-  const text = book[word];
+  const text = book[word] ?? word;
   return gaps ? text.replace(/\{(\w+)\}/g, (whole, name) => String(gaps[name] ?? whole)) : text;
 }
 
 /** A text whose name is put together at run time; nothing when there is no such text. */
 export function tMaybe(word: string, gaps?: Record<string, string | number>): string | undefined {
-  return Object.hasOwn(EN, word) ? t(word as Word, gaps) : undefined;
+  return Object.hasOwn(book, word) ? t(word as Word, gaps) : undefined;
 }

@@ -13,8 +13,8 @@ export function formatDuration(ms: number): string {
 }
 
 /** The clock time of an RFC 3339 time, in the reader's zone. */
-export function formatClock(time: string, language: string): string {
-  return new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" }).format(
+export function formatClock(time: string, locale: string): string {
+  return new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" }).format(
     Date.parse(time),
   );
 }
@@ -26,8 +26,8 @@ export function dayOf(ms: number): number {
 }
 
 /** A day in words, such as `Monday, 2 March`. */
-export function formatDay(time: string, language: string): string {
-  return new Intl.DateTimeFormat(language, {
+export function formatDay(time: string, locale: string): string {
+  return new Intl.DateTimeFormat(locale, {
     weekday: "long",
     day: "numeric",
     month: "long",
@@ -35,8 +35,8 @@ export function formatDay(time: string, language: string): string {
 }
 
 /** When something last moved: the clock today, the date before. */
-export function formatWhen(time: string, nowMs: number, language: string): string {
+export function formatWhen(time: string, nowMs: number, locale: string): string {
   const ms = Date.parse(time);
-  if (dayOf(ms) === dayOf(nowMs)) return formatClock(time, language);
-  return new Intl.DateTimeFormat(language, { day: "numeric", month: "short" }).format(ms);
+  if (dayOf(ms) === dayOf(nowMs)) return formatClock(time, locale);
+  return new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" }).format(ms);
 }

@@ -1,4 +1,4 @@
-import type { Word } from "./words.en.ts";
+import type { Word } from "./i18n.ts";
 
 /** Simplified Chinese. */
 export const ZH: Record<Word, string> = {
@@ -12,7 +12,6 @@ export const ZH: Record<Word, string> = {
   close: "关闭",
   retry: "重试",
   "show.more": "展开全部",
-  "show.less": "收起",
 
   "gate.title": "登录",
   "gate.lead": "此页面与运行在 {host} 上的智能体对话。",
@@ -41,7 +40,7 @@ export const ZH: Record<Word, string> = {
 
   "menu.open": "更多",
   "menu.look": "外观",
-  "menu.look.system": "跟随系统",
+  "menu.look.system": "系统",
   "menu.look.light": "浅色",
   "menu.look.dark": "深色",
   "menu.language": "语言",
@@ -60,12 +59,11 @@ export const ZH: Record<Word, string> = {
   "chat.older": "更早的消息",
   "chat.older.kept": "更早的消息保存在服务器上，此处不显示。",
   "chat.latest": "新消息",
-  "chat.latest.label": "跳到最新消息",
+  "chat.latest.label": "新消息：跳到末尾",
   "chat.loading": "正在加载…",
   "chat.missing": "找不到这个对话：它已被删除，或属于其他人。",
   "chat.failed": "无法加载这个对话。",
   "chat.cut": "这条回答不完整。",
-  "chat.cut.cancelled": "在此停止。",
   "chat.attachment": "附件",
   "chat.unknown": "此页面不认识的内容：{name}",
 
@@ -73,7 +71,6 @@ export const ZH: Record<Word, string> = {
   "turn.thought": "思考",
   "turn.writing": "正在书写",
   "turn.working": "进行中",
-  "turn.running": "正在运行 {tool}",
   "turn.waiting.you": "等待您的决定",
   "turn.waiting": "等待中（{reason}）",
   "turn.waiting.rate": "等待模型服务",
@@ -110,7 +107,10 @@ export const ZH: Record<Word, string> = {
   "tool.by.cancel": "停止操作",
 
   "ask.title": "允许吗？",
-  "ask.heading": "允许 {tool} 吗？",
+  "ask.heading": "允许“{tool}”吗？",
+  "ask.heading.command": "运行这条命令？",
+  "ask.heading.diff": "做出此改动？",
+  "ask.heading.url": "打开此地址？",
   "ask.review": "查看",
   "ask.deny": "拒绝",
   "ask.count": "第 {at} 项，共 {all} 项",
@@ -144,7 +144,6 @@ export const ZH: Record<Word, string> = {
 
   "link.connecting": "正在连接…",
   "link.retrying": "正在重新连接…",
-  "link.retrying.in": "{seconds} 秒后重新连接",
   "link.recovering": "正在同步…",
   "link.unavailable": "这里应答的不是 towline 服务器。",
   "link.version": "此页面与服务器版本不一致，请重新加载。",

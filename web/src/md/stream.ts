@@ -128,12 +128,12 @@ export class MarkdownStream {
     this.push(text);
   }
 
-  /** The whole text, now final. What was built from the same text stays in place. */
+  /** The whole text, now final. What was built from its beginning stays in place. */
   end(text: string): void {
     if (this.#ended) return;
     this.dispose();
     const whole = normalizeLines(text);
-    if (whole === this.#text + this.#heldCr.replace("\r", "\n")) {
+    if (whole.startsWith(this.#text)) {
       this.#text = whole;
       this.#settle(whole.length, true);
       this.#tail.remove();

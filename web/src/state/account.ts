@@ -27,6 +27,8 @@ export async function askWho(): Promise<void> {
 
 /** Shows the gate; `unasked` when the server ended the sign-in. */
 export function signOut(unasked: boolean): void {
+  // Answers to what was asked before one left come in as 401: that is no news.
+  if (access.peek() === "out") return;
   identity.value = null;
   ended.value = unasked;
   access.value = "out";

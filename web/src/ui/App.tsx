@@ -2,6 +2,7 @@ import { effect } from "@preact/signals";
 import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { t } from "../core/i18n.ts";
+import { pageIdle } from "../platform/idle.ts";
 import { watchPageLife } from "../platform/page_life.ts";
 import { access } from "../state/account.ts";
 import { Chat, chat } from "../state/chat.ts";
@@ -11,9 +12,12 @@ import { refreshSessions } from "../state/sessions.ts";
 import { language } from "../state/settings.ts";
 import { Button } from "./base/Button.tsx";
 import { lazy } from "./base/lazy.tsx";
-import { ChatPage } from "./chat/ChatPage.tsx";
+import { ChatPage, Requests } from "./chat/ChatPage.tsx";
+import { preloadStreamer } from "./chat/Markdown.tsx";
 import { NewChatPage } from "./chat/NewChatPage.tsx";
 import { useViewport } from "./hooks/useViewport.ts";
+import { SessionList } from "./shell/AppShell.tsx";
+import { ToolBody } from "./tools/ToolCard.tsx";
 
 const Gate = lazy(async () => (await import("./gate/Gate.tsx")).Gate);
 const Unreachable = lazy(async () => (await import("./gate/Gate.tsx")).Unreachable);
@@ -50,9 +54,16 @@ function Pages({ code }: { code: string | undefined }) {
 function SignedIn() {
   useEffect(() => keepChat(), []);
   useEffect(() => keepList(), []);
+  useEffect(() => pageIdle(fetchTheRest), []);
   const open = chat.value;
   if (route.value.page === "new") return <NewChatPage />;
   return open ? <ChatPage key={open.session} chat={open} /> : null;
+}
+
+/** What the first screen does without, before it is needed; what fails is asked for again then. */
+function fetchTheRest(): void {
+  const parts = [preloadStreamer, Requests.preload, ToolBody.preload, SessionList.preload];
+  void Promise.allSettled(parts.map((preload) => preload()));
 }
 
 /** Opens the session that the route names, and leaves it when the route names another. */

@@ -44,6 +44,7 @@ from towline_agent.providers.base import (
     ToolSpec,
 )
 from towline_agent.providers.catalog import LOCAL_MODEL_FACTS, Found, connect, discover
+from towline_agent.providers.openai_chat.flags import ChatFlags
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.providers.transport import HttpAnswer, HttpCall, Transport, TransportFailed
 from towline_agent.tools.builtin import builtin_tools
@@ -67,6 +68,7 @@ __all__ = [
     "AuthenticationFailed",
     "CallRecord",
     "CertificateUntrusted",
+    "ChatFlags",
     "Clock",
     "ContextOverflow",
     "DirEntry",

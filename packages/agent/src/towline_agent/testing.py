@@ -1,4 +1,4 @@
-"""Fakes for tests, ours and yours: a scripted provider, a scripted transport and a clock.
+"""Fakes for tests, ours and yours: a scripted provider, transport and host, and a clock.
 
 ```python
 provider = ScriptedProvider(call("add", a=2, b=3), "Five.")
@@ -8,16 +8,22 @@ assert provider.requests[1].messages[-1].role == "tool"
 """
 
 import asyncio
+import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from towline_agent.host import Mint, Stop
+from towline_agent.local_host import Answerer, LocalHost
+from towline_agent.plan import Plan
 from towline_agent.providers.base import (
     ArgumentsPiece,
     Model,
     Piece,
+    Provider,
     Request,
     StepAnswer,
     StepFailed,
@@ -26,14 +32,31 @@ from towline_agent.providers.base import (
     ThinkingPiece,
 )
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed, is_document
+from towline_agent.tools.tool import Tool
+from towline_agent.tools.toolset import Toolset
+from towline_agent.turn import Start, TurnEnd, run_turn
+from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_protocol import (
     Block,
     CallId,
+    Event,
+    Message,
+    MessageDiscarded,
+    MessageEnded,
+    MessageStarted,
+    PermissionRequested,
+    PermissionResolved,
+    Private,
+    PromptAdmitted,
+    PromptId,
     SseDecoder,
     SseEvent,
     Text,
     Thinking,
     ToolCall,
+    ToolEnded,
+    ToolProposed,
+    Transcript,
     Usage,
     UsageError,
 )
@@ -42,14 +65,19 @@ __all__ = [
     "FakeClock",
     "Script",
     "Scripted",
+    "ScriptedHost",
     "ScriptedProvider",
     "ScriptedTransport",
     "call",
+    "counted_ids",
     "event_stream",
     "say",
+    "scripted_plan",
 ]
 
 _OK: Final = 200
+
+_E = TypeVar("_E", bound=Event)
 
 Script = str | StepResult | Sequence[Piece | asyncio.Event | StepResult]
 """One step of a `ScriptedProvider`: words, a result, or what happens until the result."""
@@ -303,3 +331,147 @@ class FakeClock:
         while not self._sleepers:
             self._someone.clear()
             await self._someone.wait()
+
+
+class ScriptedHost(LocalHost):
+    """A host that keeps what a turn emits, and can stop and steer it; see `Host`.
+
+    Args:
+        prompt: What the turn starts with.
+        mint: Ids.
+        earlier: An earlier conversation.
+        answer: Decides permission requests; without it they are denied.
+    """
+
+    def __init__(
+        self,
+        prompt: str = "Hi",
+        *,
+        mint: Mint | None = None,
+        earlier: tuple[Message, ...] = (),
+        answer: Answerer | None = None,
+    ) -> None:
+        super().__init__(mint=mint or counted_ids(), earlier=earlier, answer=answer)
+        self.log: list[tuple[Event, tuple[Private, ...]]] = []
+        """All that was emitted, with what is kept beside it."""
+        self.settled = 0
+        """How many of these were emitted when `settle` last returned."""
+        self._earlier = earlier
+        self._steers: list[PromptId] = []
+        self._stop = Stop(by="", reason="")
+        self._stopped = asyncio.Event()
+        self._bell = asyncio.Event()
+        self.admit(prompt)
+
+    @property
+    def events(self) -> list[Event]:
+        """All that was emitted, in order."""
+        return [event for event, _ in self.log]
+
+    async def run(
+        self, plan: Plan, start: Start | None = None, *, within_s: float = 10.0
+    ) -> TurnEnd:
+        """Run its turn.
+
+        Args:
+            plan: What it works with.
+            start: Where it begins; `None` for a new turn.
+            within_s: Seconds after which it raises `TimeoutError`.
+        """
+        async with asyncio.timeout(within_s):
+            return await run_turn(plan, self, start or Start(turn=self.turn, prompt=self.prompt))
+
+    def emit(self, event: Event, private: tuple[Private, ...] = ()) -> None:
+        """Keep an event."""
+        self.log.append((event, private))
+        super().emit(event, private)
+        self._bell.set()
+
+    async def wait_for(self, kind: type[_E]) -> _E:
+        """The first event of a kind, once it is there; bound it with `asyncio.timeout`."""
+        while True:
+            for event in self.events:
+                if isinstance(event, kind):
+                    return event
+            self._bell.clear()
+            await self._bell.wait()
+
+    async def settle(self) -> None:
+        """Count what is durable now."""
+        self.settled = len(self.log)
+
+    def steer(self, text: str) -> None:
+        """Say something into the running turn."""
+        prompt = PromptId(f"pmt_steer_{len(self.log)}")
+        self.emit(PromptAdmitted(prompt=prompt, content=(Text(text=text),), when="steer"))
+        self._steers.append(prompt)
+
+    def steers(self) -> tuple[PromptId, ...]:
+        """What was said, once."""
+        prompts, self._steers = tuple(self._steers), []
+        return prompts
+
+    def stop(self, by: str = "test", reason: str = "enough") -> None:
+        """Stop the turn."""
+        self._stop = Stop(by=by, reason=reason)
+        self._stopped.set()
+
+    async def stopped(self) -> Stop:
+        """Wait for `stop`."""
+        await self._stopped.wait()
+        return self._stop
+
+    def loose_ids(self) -> set[str]:
+        """The messages, calls and permissions that did not begin once and end once (C1.23)."""
+        begun: Counter[str] = Counter()
+        ended: Counter[str] = Counter()
+        for event in self.events:
+            match event:
+                case MessageStarted(message=id_) | ToolProposed(call=id_):
+                    begun[id_] += 1
+                case PermissionRequested(permission=id_):
+                    begun[id_] += 1
+                case MessageEnded(message=id_) | MessageDiscarded(message=id_):
+                    ended[id_] += 1
+                case ToolEnded(call=id_) | PermissionResolved(permission=id_):
+                    ended[id_] += 1
+                case _:
+                    pass
+        return {id_ for id_ in {*begun, *ended} if (begun[id_], ended[id_]) != (1, 1)}
+
+    def fold(self) -> Transcript:
+        """The conversation made again from what was emitted, as after a restart (D6)."""
+        transcript = Transcript(self._earlier)
+        for event, private in self.log:
+            transcript.add(event, private, self.turn)
+        return transcript
+
+
+def counted_ids() -> Mint:
+    """Ids that count: `call_1`, then `msg_2`."""
+    numbers = itertools.count(1)
+
+    def mint(prefix: str) -> str:
+        return f"{prefix}_{next(numbers)}"
+
+    return mint
+
+
+def scripted_plan(provider: Provider, *tools: Tool | Callable[..., Any], **facts: Any) -> Plan:
+    """A plan whose world is made of fakes; without `mode` its calls run unasked.
+
+    Args:
+        provider: Who is asked.
+        tools: What the model may call.
+        facts: Other fields of `Plan`.
+    """
+    made: dict[str, Any] = {
+        "system": "You are an agent.",
+        "workspace": MemoryWorkspace(),
+        "clock": FakeClock(),
+        "mint": counted_ids(),
+        "mode": "auto",
+        "jitter": lambda: 1.0,
+        **facts,
+    }
+    return Plan(provider=provider, tools=Toolset(tools), **made)

@@ -288,6 +288,7 @@ class _Turn:
             async with AsyncExitStack() as slot:
                 await self._take_slot(slot)
                 result = await self._plan.provider.step(request, writer.piece)
+            heed_cancel()
         except BaseException as error:  # no message stays open
             writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise

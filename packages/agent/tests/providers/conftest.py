@@ -97,6 +97,7 @@ class Server:
         except (ConnectionError, asyncio.CancelledError):
             pass
         finally:
+            connection.lost.set()
             writer.close()
 
     async def stop(self) -> None:

@@ -79,7 +79,8 @@ def main() -> None:
             rows = [row_of(model, now) for model in provider.models]
             found[vendor] = [row for row in rows if row is not None]
     version = importlib.metadata.version("genai-prices")
-    lines = [f'{{"source": "genai-prices {version}, MIT, Pydantic Services Inc.", "vendors": {{']
+    source = f"genai-prices {version}, MIT, Pydantic Services Inc."
+    lines = [f'{{"source": "{source}", "date": "{now:%Y-%m-%d}", "vendors": {{']
     blocks: list[str] = []
     for vendor in sorted(found):
         rows = ",\n".join(json.dumps(row) for row in found[vendor])

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import sys
+from datetime import date
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,10 +19,10 @@ from towline_agent.providers.catalog import (
     model_facts,
 )
 from towline_agent.providers.discovery import discover_local
-from towline_agent.providers.facts import known_facts
+from towline_agent.providers.facts import fact_file, known_facts
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed
 from towline_agent.providers.vendors import VENDORS
-from towline_agent.testing import Scripted, ScriptedTransport, event_stream
+from towline_agent.testing import ScriptedTransport, event_stream
 from towline_protocol import Message, Text, UsageError
 
 ASK = Request(model="m", messages=(Message("user", (Text(text="Hi"),)),))
@@ -35,7 +38,7 @@ async def sent(name: str, env: dict[str, str], **options: Any) -> HttpCall:
     return transport.calls[0]
 
 
-@pytest.mark.rules("A2.81", "A2.85", "A4.42")
+@pytest.mark.rules("A2.81", "A2.85")
 @pytest.mark.parametrize("vendor", [v for v in VENDORS.values() if v.key_settings and v.base_url])
 async def test_each_vendors_key_is_found_and_sent_to_its_own_address(vendor: Any) -> None:
     for setting in vendor.key_settings:
@@ -67,6 +70,15 @@ def test_prices_are_found_by_name_without_date_or_by_beginning() -> None:
     assert known_facts("gemini", "gemini-3.8-flash-preview-09") is not None
     assert known_facts("openai", "nobody-knows-it") is None
     assert known_facts("nobody", "gpt-5") is None
+
+
+@pytest.mark.rules("A2.82")
+def test_the_prices_have_a_source_and_a_date_and_nothing_else_is_asked() -> None:
+    file = fact_file()
+    assert file.source.startswith("genai-prices ")
+    assert date.fromisoformat(file.date) > date(2026, 1, 1)
+    assert "genai_prices" not in sys.modules
+    assert all(row.names for rows in file.vendors.values() for row in rows)
 
 
 @pytest.mark.rules("A2.84")
@@ -164,6 +176,8 @@ def test_the_model_is_the_last_pick_then_the_preferred_live_one_then_the_usual_o
     assert choose_model("gemini", live).model == "gemini-3.10-flash"
     assert choose_model("gemini").model == VENDORS["gemini"].default_model
     assert choose_model("gemini", last="anything").why == "your last pick"
+    assert "offers" in choose_model("gemini", live).why
+    assert "usual" in choose_model("gemini").why
     assert choose_model("ollama", ("nomic-embed-text", "qwen3")).model == "qwen3"
     for provider, nothing in (("ollama", ()), ("ollama", ("embed",)), ("nobody", ("x",))):
         with pytest.raises(UsageError):
@@ -192,28 +206,27 @@ async def test_the_embedded_model_is_asked_at_its_own_address() -> None:
 
 
 class Ports(ScriptedTransport):
-    """Answers by port; a port without an answer is refused."""
+    """Answers by port with a body or not at all; another port is refused."""
 
-    def __init__(self, answers: dict[int, Scripted]) -> None:
+    def __init__(self, answers: dict[int, bytes | None]) -> None:
         super().__init__()
         self._answers = answers
 
     async def json(self, call: HttpCall) -> HttpAnswer:
         """The answer of that port."""
-        for port, answer in self._answers.items():
-            if f":{port}/" in call.url:
-                for part in answer.parts:
-                    if isinstance(part, asyncio.Event):
-                        await part.wait()
-                    elif isinstance(part, bytes):
-                        return HttpAnswer(status=answer.status, body=part)
-        raise TransportFailed("refused")
+        port = urlsplit(call.url).port or 0
+        if port not in self._answers:
+            raise TransportFailed("refused")
+        body = self._answers[port]
+        if body is None:
+            await asyncio.Event().wait()
+        return HttpAnswer(status=200, body=body or b"")
 
 
 @pytest.mark.rules("A2.86")
 async def test_local_servers_are_found_on_their_usual_ports() -> None:
-    def models(*names: str) -> Scripted:
-        return Scripted(parts=(json.dumps({"data": [{"id": name} for name in names]}).encode(),))
+    def models(*names: str) -> bytes:
+        return json.dumps({"data": [{"id": name} for name in names]}).encode()
 
     found = await discover_local(Ports({11434: models("qwen3"), 8080: models("a.gguf")}))
     assert [(item.provider, item.model) for item in found] == [
@@ -222,5 +235,11 @@ async def test_local_servers_are_found_on_their_usual_ports() -> None:
     ]
     assert found[0].why == "Ollama answers at http://127.0.0.1:11434"
     assert await discover_local(Ports({})) == ()
-    other = Ports({8080: Scripted(parts=(b"<html>It works</html>",)), 1234: models()})
-    assert await discover_local(other) == ()
+    assert await discover_local(Ports({8080: b"<html>It works</html>", 1234: models()})) == ()
+
+
+@pytest.mark.rules("A2.86")
+async def test_a_port_that_never_answers_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("towline_agent.providers.discovery._ASK_S", 0.05)
+    async with asyncio.timeout(5):
+        assert await discover_local(Ports({8080: None})) == ()

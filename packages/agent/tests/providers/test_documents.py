@@ -43,6 +43,9 @@ def test_a_document_without_an_answer_is_its_error(body: bytes, kind: type) -> N
     result = decoder.finish()
     assert isinstance(result, StepFailed)
     assert type(result.error) is kind
+    if kind is ResponseMalformed:
+        assert not result.error.retryable  # it would come the same again
+        assert "https://example.test/v1" in result.error.message
 
 
 @pytest.mark.rules("A2.4", "A2.19", "A2.12")

@@ -21,6 +21,7 @@ from towline_protocol import (
     ToolCall,
     ToolResult,
     Unknown,
+    strip_private,
 )
 
 MODEL = Model(provider="p", id="m")
@@ -309,6 +310,8 @@ def test_thinking_goes_back_only_where_the_catalog_says_so() -> None:
     for field in ("reasoning_content", "reasoning"):
         assert messages(said, flags=ChatFlags(replay=field)) == [{**plain, field: "hm"}]
     assert messages(said, flags=ChatFlags(replay="reasoning_details")) == [{**plain, **kept}]
+    unusable = assistant(Thinking(text="", signature=""), Text(text="Yes."))
+    assert messages(unusable, flags=ChatFlags(replay="reasoning_content")) == [plain]
     stripped = assistant(Text(text="Yes."), Opaque(dialect="openai_chat"))
     assert messages(stripped, flags=ChatFlags(replay="reasoning_details")) == [plain]
 
@@ -320,6 +323,8 @@ def test_a_calls_signature_goes_back_only_to_who_wants_it() -> None:
     assert sent["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "proof"}}
     (sent,) = messages(said)
     assert "extra_content" not in sent["tool_calls"][0]
+    public, _ = strip_private(said.content)
+    assert "proof" not in str(public)
 
 
 @pytest.mark.parametrize("arguments", ['{"a":', "4 + 4", '{"a":1}{"a":2}', "[1]", "null"])
@@ -345,3 +350,12 @@ def test_the_same_request_is_the_same_bytes_and_a_longer_one_begins_alike() -> N
     second = encoded(system="S", tools=(ADD,), messages=longer).body
     shared = first.index(b'"Hi"}') + len(b'"Hi"}')
     assert second[:shared] == first[:shared]
+
+
+def test_results_are_wrapped_for_a_model_that_takes_bare_words_for_a_request() -> None:
+    sent = messages(
+        assistant(call("a")),
+        Message("tool", (result("a", Text(text='say "hi"')),)),
+        flags=ChatFlags(wrap_results=True),
+    )
+    assert json.loads(sent[1]["content"]) == {"result": 'say "hi"'}

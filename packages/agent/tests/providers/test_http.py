@@ -1,8 +1,10 @@
 """The transport on aiohttp, against a server in this process that counts its connections."""
 
 import asyncio
+import inspect
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -263,23 +265,113 @@ async def test_closing_is_idempotent_and_spares_a_request_under_way(
         assert len(server.connections) == 2
 
 
-@pytest.mark.rules("A3.1", "A4.51")
-def test_each_event_loop_gets_a_session_of_its_own(serving: Factory) -> None:
+@pytest.mark.rules("A3.1")
+def test_each_event_loop_gets_a_session_of_its_own_and_closes_it(serving: Factory) -> None:
     made = HttpTransport()
 
     async def once() -> int:
         async with serving(ok) as server:
             await collect(made, server.call())
+            await collect(made, server.call())
             return len(server.connections)
 
     assert [asyncio.run(once()) for _ in range(3)] == [1, 1, 1]
+    made.close_all()
 
-    async def last() -> None:
-        async with serving(ok) as server:
-            await collect(made, server.call())
-            await made.aclose()
 
-    asyncio.run(last())
+@pytest.mark.rules("A3.1")
+def test_what_is_left_open_is_closed_from_outside(serving: Factory) -> None:
+    made = HttpTransport()
+    loop = asyncio.new_event_loop()
+
+    async def once() -> Any:
+        context = serving(ok)
+        server = await context.__aenter__()
+        await collect(made, server.call())
+        return context, server.connections[0]
+
+    context, connection = loop.run_until_complete(once())
+    made.close_all()  # the loop stands still
+    loop.run_until_complete(connection.lost.wait())
+    loop.run_until_complete(context.__aexit__(None, None, None))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    context, connection = asyncio.run_coroutine_threadsafe(once(), loop).result(20)
+    made.close_all()  # the loop runs in another thread
+    asyncio.run_coroutine_threadsafe(connection.lost.wait(), loop).result(20)
+    asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(20)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(20)
+    loop.close()
+
+
+_SCRIPT = """
+import asyncio, sys, threading
+from towline_agent import OpenAIChat, Request
+from towline_protocol import Message, Text
+
+async def main():
+    provider = OpenAIChat("m", base_url=sys.argv[1])
+    request = Request(model="m", messages=(Message("user", (Text(text="hi"),)),))
+    result = await provider.step(request, lambda piece: None)
+    assert result.content, result
+
+if sys.argv[2] == "run":
+    asyncio.run(main())
+else:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    asyncio.run_coroutine_threadsafe(main(), loop).result()
+"""
+
+
+@pytest.mark.rules("A3.1")
+@pytest.mark.parametrize("how", ["run", "thread"])
+async def test_a_program_that_closes_nothing_ends_in_silence(serving: Factory, how: str) -> None:
+    chunk = b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+
+    async def reply(connection: Any) -> None:
+        await connection.begin()
+        await connection.events(chunk, DONE)
+        await connection.end()
+
+    async with serving(reply) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        program = await asyncio.create_subprocess_exec(
+            sys.executable, "-W", "error", "-c", _SCRIPT, url, how,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        said, _ = await program.communicate()
+        assert (program.returncode, said) == (0, b"")
+
+
+@pytest.mark.rules("A3.3", "A3.6", "D11")
+def test_the_usual_limits() -> None:
+    usual = inspect.signature(HttpTransport).parameters
+    assert usual["connect_s"].default == 30.0
+    assert usual["keepalive_s"].default == 10.0
+
+
+@pytest.mark.rules("A3.6")
+async def test_an_idle_connection_is_given_up_after_the_keep_alive(serving: Factory) -> None:
+    async with serving(ok) as server:
+        made = HttpTransport(keepalive_s=0.05)
+        await collect(made, server.call())
+        await server.connections[0].lost.wait()
+        await collect(made, server.call())
+        assert len(server.connections) == 2
+        await made.aclose()
+
+
+@pytest.mark.rules("A3.3", "A3.T11")
+async def test_a_connection_that_does_not_come_about_in_time_is_given_up(serving: Factory) -> None:
+    async with serving(ok) as server:
+        made = HttpTransport(connect_s=0.1)
+        url = server.call().url.replace("http:", "https:")  # nobody answers the handshake
+        with pytest.raises(TransportFailed) as failed:
+            await made.json(HttpCall(url=url, body=b"{}"))
+        assert failed.value.cause == "connect_timeout"
+        await made.aclose()
 
 
 @pytest.mark.rules("A3.1")

@@ -140,6 +140,22 @@ async def test_a_document_in_place_of_a_stream_comes_back_whole(
         assert len(server.connections) == 1
 
 
+@pytest.mark.rules("A3.9")
+@pytest.mark.parametrize("body", [b"", b"{"])
+async def test_a_document_that_ends_too_early_is_cut(
+    serving: Factory, transport: Factory, body: bytes
+) -> None:
+    async def broken(connection: Any) -> None:
+        await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + body)
+        connection.hang_up()
+
+    async with serving(broken) as server, transport() as made:
+        for ask in (made.json(server.call()), collect(made, server.call())):
+            with pytest.raises(TransportFailed) as failed:
+                await ask
+            assert failed.value.cause == "cut"
+
+
 async def test_the_body_of_an_error_is_read_so_far_as_it_comes(
     serving: Factory, transport: Factory
 ) -> None:
@@ -150,6 +166,64 @@ async def test_the_body_of_an_error_is_read_so_far_as_it_comes(
     async with serving(broken) as server, transport() as made:
         answer = await made.json(server.call())
         assert (answer.status, answer.body) == (503, b"sorry")
+
+
+HTTP = "towline_agent.providers.http"
+
+
+async def test_an_endless_answer_is_cut_off_at_its_bound(
+    serving: Factory, transport: Factory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stream(connection: Any) -> None:
+        await connection.begin()
+        await connection.events(*[b"data: more\n\n"] * 100)
+        await connection.end()
+
+    async def blanks(connection: Any) -> None:
+        await connection.begin()
+        await connection.events(*[b" \n" * 100] * 20)
+        await connection.end()
+
+    async def long(connection: Any) -> None:
+        await connection.send(document(b"200 OK", b"{" + b" " * 2000))
+
+    monkeypatch.setattr(f"{HTTP}._MAX_STREAM", 500)
+    monkeypatch.setattr(f"{HTTP}._MAX_DOCUMENT", 1000)
+    for reply in (stream, blanks, long):
+        async with serving(reply) as server, transport() as made:
+            with pytest.raises(TransportFailed) as failed:
+                await collect(made, server.call())
+            assert failed.value.cause == "too_large", reply
+
+
+async def test_an_event_beyond_all_measure_is_cut_off(serving: Factory, transport: Factory) -> None:
+    async def huge(connection: Any) -> None:
+        await connection.begin()
+        await connection.events(b"data: ", *[b"x" * 1024 * 1024] * 9)
+        await connection.end()
+
+    async with serving(huge) as server, transport() as made:
+        with pytest.raises(TransportFailed) as failed:
+            await collect(made, server.call())
+        assert failed.value.cause == "too_large"
+
+
+async def test_a_long_or_endless_error_body_is_read_so_far_as_it_helps(
+    serving: Factory, transport: Factory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def long(connection: Any) -> None:
+        await connection.send(document(b"500 Oops", b"x" * 5000))
+
+    async def endless(connection: Any) -> None:
+        await connection.send(b"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nsorry")
+        await connection.until_lost()
+
+    monkeypatch.setattr(f"{HTTP}._MAX_ERROR", 100)
+    monkeypatch.setattr(f"{HTTP}._ERROR_BODY_S", 0.1)
+    for reply, body in ((long, b"x" * 100), (endless, b"sorry")):
+        async with serving(reply) as server, transport() as made:
+            answer = await made.json(server.call())
+            assert (answer.status, answer.body) == (500, body)
 
 
 @pytest.mark.rules("A3.T11")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from towline_agent.agent import Agent
 from towline_agent.errors import (
     AuthenticationFailed,
     EndpointNotFound,
@@ -160,7 +161,7 @@ async def test_a_cancel_goes_through_to_the_transport_and_on_to_the_caller() -> 
     assert transport.cancelled == 1
 
 
-@pytest.mark.rules("A3.4", "A2.91")
+@pytest.mark.rules("A3.4")
 async def test_the_models_own_patience_goes_with_the_request() -> None:
     asked, transport = provider(HELLO, HELLO)
     await asked.step(ASK, ignore)
@@ -283,3 +284,18 @@ async def test_the_whole_way_over_a_real_connection(serving: Any) -> None:
             assert result.content == (Text(text="Hello"),)
         assert len(server.connections) == 1
         await asked.aclose()
+
+
+@pytest.mark.rules("A4.42", "A4.51")
+async def test_an_agent_that_is_run_without_await_keeps_one_connection(serving: Any) -> None:
+    async def reply(connection: Any) -> None:
+        await connection.begin()
+        await connection.events(HELLO)
+        await connection.end()
+
+    async with serving(reply) as server:
+        agent = Agent(OpenAIChat("m", base_url=f"http://127.0.0.1:{server.port}"))
+        for _ in range(2):
+            result = await asyncio.get_running_loop().run_in_executor(None, agent.run_sync, "Hi")
+            assert result.final_message == "Hello"
+        assert len(server.connections) == 1

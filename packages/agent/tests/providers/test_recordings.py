@@ -112,8 +112,8 @@ def _summary(result: StepResult) -> dict[str, Any]:
 
 
 @pytest.mark.rules(
-    "A2.6", "A2.7", "A2.8", "A2.9", "A2.12", "A2.13", "A2.14", "A2.15", "A2.16", "A2.17", "A2.18",
-    "A2.19", "A2.20", "A2.21", "A1.14", "R19", "R21",
+    "A2.6", "A2.7", "A2.8", "A2.9", "A2.12", "A2.13", "A2.14", "A2.15", "A2.16",
+    "A2.17", "A2.18", "A2.19", "A2.20", "A2.21", "A1.14", "R19", "R21",
 )  # fmt: skip
 def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFixture[str]) -> None:
     expected = json.loads(EXPECTED.read_text())

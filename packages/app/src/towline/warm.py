@@ -1,19 +1,20 @@
 """Warming the embedded model: it reads what every request begins with."""
 
-from towline.assistant import INSTRUCTIONS, NAME, make_assistant
+from towline.assistant import make_assistant
 from towline.local import LocalModel, Speed
-from towline_agent import LOCAL_MODEL_FACTS, LocalWorkspace, system_prompt, tool_specs
+from towline_agent import LOCAL_MODEL_FACTS, tool_specs
 
 __all__ = ["warm_local_model"]
 
 
-async def warm_local_model(model: LocalModel, folder: str) -> Speed:
-    """Have the model read what every first request begins with, byte for byte (A2.92).
+async def warm_local_model(model: LocalModel) -> Speed:
+    """Have the model read the assistant's tools, byte for byte as requests hold them (A2.92).
+
+    It gets no system prompt of ours (`Model.bare_prompt`), so there is none to read.
 
     Raises:
         LocalModelError: It did not answer.
     """
-    system = system_prompt(NAME, INSTRUCTIONS, LocalWorkspace(folder))
     tools = [
         {
             "type": "function",
@@ -25,4 +26,4 @@ async def warm_local_model(model: LocalModel, folder: str) -> Speed:
         }
         for spec in tool_specs(make_assistant().tools, LOCAL_MODEL_FACTS)
     ]
-    return await model.warm(system, tools)
+    return await model.warm("", tools)

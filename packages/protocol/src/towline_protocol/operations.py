@@ -144,7 +144,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
             method="GET",
             path="/api/sessions/{session}/events",
             summary="Follow a session: everything after the cursor, then live.",
-            query=("after", "reader"),
+            query=("after", "log", "reader"),
             faults=("not_found", "capacity_exceeded"),
             stream=True,
         ),

@@ -39,7 +39,8 @@ class SseDecoder:
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max = max_event_bytes
         self._parts: list[bytes] = []  # an unfinished line, in the pieces it came in
-        self._held = 0  # bytes in `_parts` and in the block being built
+        self._open_bytes = 0  # in `_parts`
+        self._data_bytes = 0  # in the block being built
         self._skip_lf = False  # the last byte was a CR: an LF that follows belongs to it
         self._first = True
         self._data: list[bytes] = []
@@ -89,12 +90,13 @@ class SseDecoder:
         has_cr = b"\r" in chunk
         if not has_cr and b"\n" not in chunk:
             self._parts.append(chunk)
-            self._grow(len(chunk))
+            self._open_bytes += len(chunk)
+            self._check()
             return None
         if self._parts:
-            self._held -= sum(map(len, self._parts))
             chunk = b"".join([*self._parts, chunk])
             self._parts.clear()
+            self._open_bytes = 0
         lines = _LINE_END.split(chunk) if has_cr else chunk.split(b"\n")
         self._skip_lf = chunk.endswith(b"\r")
         rest = lines.pop()
@@ -103,14 +105,16 @@ class SseDecoder:
             lines[0] = lines[0].removeprefix(_BOM)
         if rest:
             self._parts.append(rest)
-            self._grow(len(rest))
+            self._open_bytes = len(rest)
+            self._check()
         return lines
 
     def _line(self, line: bytes) -> SseEvent | None:
         if line.startswith(b"data:"):
             value = line[6:] if line[5:6] == b" " else line[5:]
             self._data.append(value)
-            self._grow(len(value) + 1)
+            self._data_bytes += len(value) + 1
+            self._check()
             return None
         if not line:
             return self._dispatch()
@@ -126,7 +130,8 @@ class SseDecoder:
                 self._event = value.decode(errors="replace")
             case b"data":  # without a colon: an empty line of data
                 self._data.append(value)
-                self._grow(len(value) + 1)
+                self._data_bytes += len(value) + 1
+                self._check()
             case b"id" if b"\0" not in value:
                 self._id = value.decode(errors="replace")
             case b"retry" if value.isdigit():
@@ -139,15 +144,14 @@ class SseDecoder:
         if self._data:
             data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
             event = SseEvent(data, self._event, self._id)
-            self._held -= sum(len(part) + 1 for part in self._data)
             self._data = []
+            self._data_bytes = 0
         self._event = ""
         self._id = None
         return event
 
-    def _grow(self, size: int) -> None:
-        self._held += size
-        if self._held > self._max:
+    def _check(self) -> None:
+        if self._open_bytes + self._data_bytes > self._max:
             raise ProtocolError(
                 f"An event is larger than {self._max!r} bytes; the peer does not speak this stream."
             )

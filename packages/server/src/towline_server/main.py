@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,21 +25,33 @@ from towline_server.api.remember import Repeats
 from towline_server.api.stream import Streams
 from towline_server.auth.token import new_token
 from towline_server.config import Config
+from towline_server.errors import StoreError
 from towline_server.sessions.agents import Agents, AgentSpec, Connect
 from towline_server.sessions.registry import Sessions
-from towline_server.store import meta
+from towline_server.store import idempotency, meta, tokens
 from towline_server.store.sqlite_store import SqliteStore, open_store
 from towline_server.store.writer import CommitHook
+from towline_server.stream.connection import StreamProtocol
 from towline_server.stream.listener import open_listener
 from towline_server.stream.pump import HEARTBEAT_S, STALL_S
 from towline_server.web.serve import load_web_app
 
-__all__ = ["GRACE_S", "BuiltApp", "OwnSignals", "Ready", "RunFile", "build_app", "serve"]
+__all__ = [
+    "GRACE_S",
+    "BuiltApp",
+    "OwnSignals",
+    "Ready",
+    "RunFile",
+    "build_app",
+    "serve",
+    "uvicorn_config",
+]
 
 _log: Final = logging.getLogger("towline.server")
 
 GRACE_S: Final = 30.0
 """Seconds that running turns have to end when the server stops (C5.14)."""
+_SWEEP_S: Final = 3600.0
 _PORTS: Final = 20  # free ports that are looked for after the usual one
 
 
@@ -118,7 +131,7 @@ async def serve(
                 config, store=store, fleet=fleet, url=_url(listener), version=version,
                 clock=clock, mint=mint, token=new_token(),
             )  # fmt: skip
-            await _run(built, listener, store, on_ready, run_file, grace_s)
+            await _run(built, listener, store, clock, on_ready, run_file, grace_s)
         finally:
             await fleet.aclose()
             await store.close()
@@ -218,16 +231,18 @@ async def _run(
     built: BuiltApp,
     listener: socket.socket,
     store: SqliteStore,
+    clock: Clock,
     on_ready: Callable[[Ready], None],
     run_file: Path | None,
     grace_s: float,
 ) -> None:
     """Resume, serve, and drain when a signal comes."""
     resumed = await built.sessions.start()
-    server = OwnSignals(_uvicorn_config(built.app))
+    server = OwnSignals(uvicorn_config(built.app))
     store.announce(built.url)
     with _run_file(run_file, RunFile(url=built.url, pid=os.getpid(), token=built.token)):
         running = asyncio.create_task(server.serve(sockets=[listener]))
+        sweeper = asyncio.create_task(_sweep(store, clock))
         try:
             stop = _signals()
             code, _ = built.access.new_code()
@@ -238,9 +253,22 @@ async def _run(
         finally:
             built.streams.drain()
             server.should_exit = True
-            await asyncio.wait({running})
+            sweeper.cancel()
+            await asyncio.wait({running, sweeper})
             await built.sessions.close()
         running.result()
+
+
+async def _sweep(store: SqliteStore, clock: Clock) -> None:
+    """Forget, now and then, what counts no more: old answers and expired tokens. A rim."""
+    while True:
+        now_ms = clock.now_ms()
+        try:
+            await store.write(partial(idempotency.prune, now_ms=now_ms))
+            await store.write(partial(tokens.prune, now_ms=now_ms))
+        except StoreError as error:
+            _log.warning("Old records could not be forgotten: %s", error.message)
+        await clock.sleep(_SWEEP_S)
 
 
 class OwnSignals(uvicorn.Server):
@@ -252,9 +280,11 @@ class OwnSignals(uvicorn.Server):
         yield
 
 
-def _uvicorn_config(app: Guard) -> uvicorn.Config:
+def uvicorn_config(app: Guard) -> uvicorn.Config:
+    """How uvicorn serves this app: our own protocol, no log and no lifespan of its own."""
     return uvicorn.Config(
         app,
+        http=StreamProtocol,
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -1,6 +1,6 @@
 import { Component } from "preact";
 import { useState } from "preact/hooks";
-import { languageNow, t, tMaybe } from "../../core/i18n.ts";
+import { localeNow, t, tMaybe } from "../../core/i18n.ts";
 import { formatClock } from "../../core/time.ts";
 import { copyText } from "../../platform/clipboard.ts";
 import type { Block, Mark, Thinking } from "../../protocol/types.gen.ts";
@@ -45,7 +45,7 @@ function plainText(content: readonly Block[]): string {
 function UserMessage({ content, time }: EntryProps) {
   return (
     <article class="entry user" aria-label={t("chat.you")}>
-      <UserBubble content={content} title={formatClock(time, languageNow())} />
+      <UserBubble content={content} title={formatClock(time, localeNow())} />
     </article>
   );
 }
@@ -71,9 +71,15 @@ function AgentMessage({ chat, content, open, last, cut }: EntryProps) {
   return (
     <article class="entry agent" aria-label={t("chat.agent")} aria-busy={open}>
       {content.map((block, place) => (
-        <BlockView key={place} chat={chat} block={block} open={open} />
+        <BlockView
+          key={place}
+          chat={chat}
+          block={block}
+          open={open}
+          last={place === content.length - 1}
+        />
       ))}
-      {cut !== null && <p class="cut">{tMaybe(`chat.cut.${cut}`) ?? t("chat.cut")}</p>}
+      {cut !== null && cut !== "cancelled" && <p class="cut">{t("chat.cut")}</p>}
       {last && !open && text !== "" && <MessageActions text={text} />}
     </article>
   );
@@ -97,12 +103,20 @@ function MessageActions({ text }: { text: string }) {
   );
 }
 
-function BlockView({ chat, block, open }: { chat: Chat; block: Block; open: boolean }) {
+interface BlockViewProps {
+  chat: Chat;
+  block: Block;
+  open: boolean;
+  /** Whether it is the one that is being written, if any is. */
+  last: boolean;
+}
+
+function BlockView({ chat, block, open, last }: BlockViewProps) {
   switch (block.type) {
     case "text":
       return block.text === "" ? null : <Markdown text={block.text} open={open} />;
     case "thinking":
-      return <ThinkingRow block={block} open={open} />;
+      return <ThinkingRow block={block} open={open && last} />;
     case "tool_call":
       return open ? <ToolDraft block={block} /> : <ToolCard chat={chat} block={block} />;
     case "image":

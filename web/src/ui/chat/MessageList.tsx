@@ -1,6 +1,6 @@
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { languageNow, t } from "../../core/i18n.ts";
+import { localeNow, t } from "../../core/i18n.ts";
 import { dayOf, formatDay } from "../../core/time.ts";
 import { copyText } from "../../platform/clipboard.ts";
 import type { MessageView, OpenMessage } from "../../protocol/types.gen.ts";
@@ -120,7 +120,7 @@ function DayLine({ time, before }: { time: string; before: string | undefined })
   const isNew =
     before === undefined ? day !== dayOf(Date.now()) : day !== dayOf(Date.parse(before));
   if (!isNew) return null;
-  return <p class="mark">{formatDay(time, languageNow())}</p>;
+  return <p class="mark">{formatDay(time, localeNow())}</p>;
 }
 
 /** The copy buttons of code blocks, which are not made by components. */

@@ -39,14 +39,14 @@ export function PendingEntry({ entry }: { entry: OutboxEntry }) {
       <p class={stuck ? "delivery bad" : "delivery"}>
         {t(`send.${state}`, { message })}
         {stuck && (
-          <>
+          <span class="delivery-actions">
             <button type="button" class="link-button" onClick={() => sendAgain(key)}>
               {t("retry")}
             </button>
             <button type="button" class="link-button" onClick={edit}>
               {t("send.edit")}
             </button>
-          </>
+          </span>
         )}
       </p>
     </article>

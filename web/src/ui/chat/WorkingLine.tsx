@@ -11,8 +11,7 @@ export function activityOf(view: SessionView): string {
     const { reason } = view.waiting;
     return reason === "rate_limit" ? t("turn.waiting.rate") : t("turn.waiting", { reason });
   }
-  const running = view.open_calls.find((call) => call.status === "in_progress");
-  if (running) return t("turn.running", { tool: running.title || running.tool });
+  if (view.open_calls.some((call) => call.status === "in_progress")) return t("tool.in_progress");
   const block = view.open_messages.at(-1)?.content.at(-1);
   if (block?.type === "text") return t("turn.writing");
   return t(block?.type === "thinking" ? "turn.thinking" : "turn.working");
@@ -26,7 +25,7 @@ export function WorkingLine({ chat }: { chat: Chat }) {
   const elapsed = now + chat.clockAheadMs.value - Date.parse(turn.started);
   const isStopping = chat.stopping.value === turn.id;
   return (
-    <p class="working">
+    <p class="activity">
       <span class="ring" aria-hidden="true" />
       <span>{isStopping ? t("turn.stopping") : activityOf(chat.current.value)}</span>
       <span class="quiet">{formatSpan(elapsed)}</span>

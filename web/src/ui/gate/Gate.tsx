@@ -1,3 +1,4 @@
+import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { ApiFault } from "../../platform/api.ts";

@@ -1,7 +1,8 @@
+import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t, tMaybe } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";
-import type { Option } from "../../protocol/types.gen.ts";
+import type { Option, PermissionRequested } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { Sheet } from "../base/Sheet.tsx";
 import { Diff } from "../tools/Diff.tsx";
@@ -18,6 +19,11 @@ function byOrder(a: Option, b: Option): number {
   return place(a) - place(b);
 }
 
+/** What is asked, as a question. What is previewed is not said twice. */
+export function headingOf({ preview, title, tool }: PermissionRequested): string {
+  return tMaybe(`ask.heading.${preview.kind}`) ?? t("ask.heading", { tool: title || tool });
+}
+
 interface PermissionSheetProps {
   chat: Chat;
   answering: Answering;
@@ -30,7 +36,7 @@ export function PermissionSheet({ chat, answering, onClose }: PermissionSheetPro
   const { preview, reason } = request;
   const { cwd, agent } = chat.current.value;
   return (
-    <Sheet title={t("ask.heading", { tool: request.title || request.tool })} onClose={onClose}>
+    <Sheet title={headingOf(request)} onClose={onClose}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys */}
       <div class="sheet-scroll" tabIndex={0}>
         <p class="chips">
@@ -59,8 +65,8 @@ export function PermissionSheet({ chat, answering, onClose }: PermissionSheetPro
           </>
         )}
       </div>
-      <Answers answering={answering} />
       {preview.truncated && <p class="complaint">{t("ask.truncated")}</p>}
+      <Answers answering={answering} />
       {refused && (
         <p class="complaint" role="alert">
           {t("ask.failed", { message: refused })}

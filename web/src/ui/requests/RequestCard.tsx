@@ -1,3 +1,4 @@
+import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";
@@ -7,7 +8,7 @@ import { newKey } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { useNow } from "../hooks/useNow.ts";
-import { PermissionSheet } from "./PermissionSheet.tsx";
+import { headingOf, PermissionSheet } from "./PermissionSheet.tsx";
 
 /** How long a card says that somebody else was quicker, in milliseconds. */
 const GONE_MS = 5_000;
@@ -67,7 +68,7 @@ function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
     <section class="request" aria-label={t("ask.title")}>
       <div class="request-head">
         <Icon name="shield" />
-        <h2>{t("ask.heading", { tool: request.title || request.tool })}</h2>
+        <h2>{headingOf(request)}</h2>
         {count > 1 && <span class="quiet">{t("ask.count", { at: 1, all: count })}</span>}
         <span class="quiet request-left">
           {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
@@ -99,20 +100,24 @@ function useAnswer(chat: Chat, request: PermissionRequested, onAnswered: () => v
   const [live, setLive] = useState(false);
   const [sending, setSending] = useState(false);
   const [refused, setRefused] = useState<string | null>(null);
-  // One key for all tries: a double tap and a retry answer once.
   const key = useRef(newKey());
+  const busy = useRef(false);
   const now = useNow(true);
   useEffect(() => {
     const timer = setTimeout(() => setLive(true), LIVE_AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
   const answer = async (option: string): Promise<void> => {
+    // The second tap comes before the buttons are drawn dead.
+    if (busy.current) return;
+    busy.current = true;
     setSending(true);
     setRefused(null);
     onAnswered();
     const problem = await chat.answer(request, option, key.current);
     if (problem === null) return;
     key.current = newKey();
+    busy.current = false;
     setRefused(problem);
     setSending(false);
   };

@@ -1,4 +1,5 @@
-import { languageNow, t, type Word } from "../../core/i18n.ts";
+import "../../core/words.later.ts";
+import { localeNow, t, type Word } from "../../core/i18n.ts";
 import { dayOf, formatWhen } from "../../core/time.ts";
 import type { SessionInfo } from "../../protocol/types.gen.ts";
 import { formatRoute, go, route } from "../../state/router.ts";
@@ -115,7 +116,7 @@ function Row({ row, now, onClick }: RowProps) {
       <span class="session-title">{row.title || t("sessions.untitled")}</span>
       <span class="session-meta">
         {state && <span class={`dot ${state}`}>{t(`sessions.${state}`)}</span>}
-        <span>{formatWhen(row.updated, now, languageNow())}</span>
+        <span>{formatWhen(row.updated, now, localeNow())}</span>
       </span>
     </a>
   );

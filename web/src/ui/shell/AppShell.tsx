@@ -32,6 +32,10 @@ export function AppShell({ title, note, chat, children }: AppShellProps) {
   const wide = useWide();
   const [drawer, setDrawer] = useState(false);
   const [menu, setMenu] = useState(false);
+  const waiting = chat ? chat.permissions.value.length : 0;
+  useEffect(() => {
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title} · ${t("app.name")}`;
+  }, [title, waiting]);
   const openDrawer = (): void => {
     setDrawer(true);
     void refreshSessions();
@@ -47,7 +51,7 @@ export function AppShell({ title, note, chat, children }: AppShellProps) {
           <SessionList onPick={() => undefined} />
         </aside>
       )}
-      <div class="main">
+      <div class="frame">
         <header class="bar">
           {!wide && <IconButton icon="menu" label={t("sessions.open")} onClick={openDrawer} />}
           <div class="bar-words">
@@ -55,17 +59,17 @@ export function AppShell({ title, note, chat, children }: AppShellProps) {
             {note !== "" && <p class="quiet">{note}</p>}
           </div>
           <IconButton icon="more" label={t("menu.open")} popoverTarget={MENU} />
+          <div
+            id={MENU}
+            class="menu"
+            popover="auto"
+            onToggle={(event) => setMenu(event.newState === "open")}
+          >
+            {menu && <MoreMenu />}
+          </div>
         </header>
         <Banner chat={chat} />
         {children}
-      </div>
-      <div
-        id={MENU}
-        class="menu"
-        popover="auto"
-        onToggle={(event) => setMenu(event.newState === "open")}
-      >
-        {menu && <MoreMenu />}
       </div>
       {drawer && !wide && (
         <Sheet className="drawer" title={t("sessions.title")} onClose={() => setDrawer(false)}>

@@ -1,3 +1,4 @@
+import "../../core/words.later.ts";
 import { LANGUAGES, type Language, t, type Word } from "../../core/i18n.ts";
 import { identity } from "../../state/account.ts";
 import { chooseLanguage, chooseLook, type Look, language, look } from "../../state/settings.ts";

@@ -1,5 +1,6 @@
+import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { languageNow, t, tMaybe } from "../../core/i18n.ts";
+import { localeNow, t, tMaybe } from "../../core/i18n.ts";
 import { formatClock } from "../../core/time.ts";
 import type { CallView, Decision, FileChange, ToolCall } from "../../protocol/types.gen.ts";
 import { Diff } from "./Diff.tsx";
@@ -49,7 +50,7 @@ function Receipt({ decision }: { decision: Decision }) {
   const word = decision.option === "deny" ? "tool.refused" : "tool.allowed";
   return (
     <p class="quiet">
-      {t(word, { by, time: formatClock(decision.time, languageNow()) })}
+      {t(word, { by, time: formatClock(decision.time, localeNow()) })}
       {decision.note && ` · ${decision.note}`}
     </p>
   );
@@ -58,7 +59,7 @@ function Receipt({ decision }: { decision: Decision }) {
 function Changes({ changes }: { changes: readonly FileChange[] }) {
   return (
     <section>
-      <h3 class="label">{t("tool.changes")}</h3>
+      <p class="label">{t("tool.changes")}</p>
       {changes.map((change, place) => (
         <div key={place} class="change">
           <p class="change-path">
@@ -88,7 +89,7 @@ function LongText({ label, text, tail = false }: LongTextProps) {
   const shown = folded ? (tail ? text.slice(-FOLD_UNITS) : text.slice(0, FOLD_UNITS)) : text;
   return (
     <section>
-      <h3 class="label">{label}</h3>
+      <p class="label">{label}</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a block that scrolls must take the keys */}
       <pre ref={box} class="well" tabIndex={0}>
         {shown}

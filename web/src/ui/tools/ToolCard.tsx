@@ -8,6 +8,9 @@ import { Icon } from "../base/Icon.tsx";
 import { lazy } from "../base/lazy.tsx";
 import { effectIcon, glance, isBad, statusText } from "./tool_text.ts";
 
+/** Quicker calls show no time. */
+const SHORT_MS = 100;
+
 /** The inside of a card: of no use before one is opened. */
 export const ToolBody = lazy(async () => (await import("./ToolBody.tsx")).ToolBody);
 
@@ -27,7 +30,7 @@ export function ToolCard({ chat, block }: { chat: Chat; block: ToolCall }) {
         <span class="tool-title">{call?.title || block.name}</span>
         <span class="tool-side">
           {call && <span class="tool-status">{statusText(call)}</span>}
-          {call && call.duration_ms > 0 && <span>{formatDuration(call.duration_ms)}</span>}
+          {call && call.duration_ms >= SHORT_MS && <span>{formatDuration(call.duration_ms)}</span>}
           <Icon name="chevron" />
         </span>
         {hint !== "" && <span class="tool-hint">{hint}</span>}

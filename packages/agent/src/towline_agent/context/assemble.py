@@ -40,11 +40,12 @@ def assemble(plan: Plan, messages: tuple[Message, ...], *, hand_over: bool = Fal
     facts = plan.provider.model
     specs = tool_specs(plan.tools, facts)
     choice = "none" if hand_over else "auto"
+    system = "" if facts.bare_prompt else plan.system
     if hand_over and facts.none_without_tools:
         specs = ()
     return Request(
         model=facts.id,
-        system=plan.system,
+        system=system,
         messages=messages,
         tools=specs,
         tool_choice=choice,

@@ -16,6 +16,14 @@ OPTIONS_ASKED: Final = ("allow_once", "allow_session", "deny")
 """What a person is offered, in this order."""
 
 _FREE: Final = frozenset({"read", "own"})
+_DOES: Final = {
+    "read": "only reads",
+    "own": "touches nothing outside the conversation",
+    "write": "changes files",
+    "exec": "runs a program",
+    "network": "reaches the network",
+}
+"""What an effect means, in words for people."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -44,10 +52,10 @@ def judge(*, mode: str, rules: tuple[Rule, ...], tool: str, effect: str, subject
     if matching:
         return Verdict(matching[0].action, f"rule {matching[0].text!r}")
     if effect in _FREE:
-        return Verdict("allow", f"{effect} calls pass in mode {mode!r}")
+        return Verdict("allow", f"it {_DOES[effect]}")
     if mode == "auto":
-        return Verdict("allow", "mode 'auto'")
-    return Verdict("ask", f"{effect} calls ask in mode {mode!r}")
+        return Verdict("allow", "the mode is 'auto'")
+    return Verdict("ask", f"It {_DOES.get(effect, 'does something unknown')}.")
 
 
 def offered_options(tool: str, subject: str) -> tuple[Option, ...]:

@@ -50,6 +50,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Whether `tools` must be left out for tool choice `none`."""
     plain_tools: bool = False
     """Whether only required parameters are shown: a small model fills in every one it sees."""
+    bare_prompt: bool = False
+    """Whether our system prompt is left out: a small model keeps to its tools only under the words
+    it was trained with."""
     fast: bool = False
     """Whether it is cheap and quick enough for titles (A2.94)."""
 

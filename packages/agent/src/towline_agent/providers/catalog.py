@@ -37,6 +37,7 @@ LOCAL_MODEL_FACTS: Final = Model(
     named_choice=False,
     none_without_tools=True,
     plain_tools=True,
+    bare_prompt=True,
 )
 """The embedded local model (A2.91): small, free, with one slot and long silences."""
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["Facts", "known_facts"]
+__all__ = ["FactFile", "Facts", "fact_file", "known_facts"]
 
 _DATE: Final = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})$")
 
@@ -30,15 +30,22 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """US dollars for a million output tokens."""
 
 
-class _File(msgspec.Struct, frozen=True):
+class FactFile(msgspec.Struct, frozen=True):
+    """The data file."""
+
     source: str
+    """What it was made from, with version and licence."""
+    date: str
+    """The day of its prices, `YYYY-MM-DD`."""
     vendors: dict[str, tuple[Facts, ...]]
+    """The models of each vendor."""
 
 
 @functools.cache
-def _vendors() -> dict[str, tuple[Facts, ...]]:
+def fact_file() -> FactFile:
+    """The data file, read at the first call."""
     data = files("towline_agent.providers").joinpath("prices.json").read_bytes()
-    return msgspec.json.decode(data, type=_File).vendors
+    return msgspec.json.decode(data, type=FactFile)
 
 
 def known_facts(vendor: str, model: str) -> Facts | None:
@@ -46,7 +53,7 @@ def known_facts(vendor: str, model: str) -> Facts | None:
 
     A name with a date is the name without it; else the longest beginning that fits decides.
     """
-    rows = _vendors().get(vendor, ())
+    rows = fact_file().vendors.get(vendor, ())
     name = model.lower()
     for candidate in (name, _DATE.sub("", name)):
         for row in rows:

@@ -5,14 +5,16 @@ before the first request.
 """
 
 import asyncio
+import atexit
 import functools
 import ssl
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Final, cast
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from typing import Final
 
 import aiohttp
 
+from towline_agent.providers.http_session import ClientSession, failure, trust
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed, is_document
 from towline_protocol import ProtocolError, SseDecoder, SseEvent
 
@@ -32,26 +34,10 @@ _MAX_ERROR: Final = 256 * 1024
 """Bytes of an error body that are read; what people are shown is far shorter."""
 _MAX_STREAM: Final = 256 * 1024 * 1024
 """Bytes of one stream; a peer that never stops is cut off."""
-_MAX_HEADER: Final = 64 * 1024
-"""Bytes of one header line; some gateways send long policies."""
+_EXIT_S: Final = 2.0
+"""Seconds that the end of the process waits for a loop in another thread."""
 _ERROR_STATUS: Final = 400
 _SPACE: Final = b" \t\r\n"
-_AUTHORIZATION: Final = "authorization"
-
-_CAUSES: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (aiohttp.ClientConnectorCertificateError, "certificate"),
-    (aiohttp.ClientConnectorSSLError, "tls"),
-    (aiohttp.ClientConnectorDNSError, "dns"),
-    (aiohttp.ClientProxyConnectionError, "proxy"),
-    (aiohttp.ClientHttpProxyError, "proxy"),
-    (aiohttp.ConnectionTimeoutError, "connect_timeout"),
-    (aiohttp.ServerTimeoutError, "idle"),
-    (aiohttp.ClientPayloadError, "cut"),
-    (aiohttp.ServerDisconnectedError, "lost"),
-    (aiohttp.InvalidURL, "address"),
-    (aiohttp.ClientResponseError, "malformed"),
-)
-"""What aiohttp's classes mean, the finer ones first."""
 
 
 class HttpTransport:
@@ -77,7 +63,7 @@ class HttpTransport:
         self._keepalive_s = keepalive_s
         self._drain_s = drain_s
         self._tls: ssl.SSLContext | None = None
-        self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
+        self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
 
     async def sse(self, call: HttpCall, on_event: Callable[[SseEvent], bool]) -> HttpAnswer:
         """Send a request whose answer should be a stream of events."""
@@ -151,7 +137,7 @@ class HttpTransport:
                     except (aiohttp.ClientError, OSError) as error:
                         if done:  # what matters has come; the connection alone is lost
                             return
-                        raise _failure(error) from error
+                        raise failure(error) from error
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -160,117 +146,45 @@ class HttpTransport:
         if not done:
             _end(decoder, on_event)
 
-    async def _session(self) -> "_Session":
+    def close_all(self) -> None:
+        """Close the sessions of all loops, from outside of them: the last act of a process."""
+        for loop, session in list(self._sessions.items()):
+            closing = session.close()
+            if loop.is_running():  # in another thread
+                with suppress(TimeoutError):
+                    asyncio.run_coroutine_threadsafe(closing, loop).result(_EXIT_S)
+            elif loop.is_closed():
+                asyncio.run(closing)
+            else:
+                loop.run_until_complete(closing)
+
+    async def _session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
         session = self._sessions.get(loop)
         if session is None:
-            for other in [other for other in self._sessions if other.is_closed()]:
-                await self._sessions.pop(other).client.close()  # its loop is gone
-            session = self._sessions[loop] = _Session(self._connector(), self._connect_s)
+            session = self._sessions[loop] = ClientSession(self._connector(), self._connect_s)
+            session.guard = self._guard(loop, session)
+            await anext(session.guard)
         return session
+
+    async def _guard(
+        self, loop: asyncio.AbstractEventLoop, session: ClientSession
+    ) -> AsyncGenerator[None]:
+        """Closes a session, at the latest with its loop: that ends its open generators itself."""
+        try:
+            yield
+        finally:
+            if self._sessions.get(loop) is session:
+                del self._sessions[loop]
+            await session.client.close()
 
     def _connector(self) -> aiohttp.TCPConnector:
         if self._ca_file is None:
             # aiohttp's own context: it makes one for the process when it is imported.
             return aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s)
         if self._tls is None:
-            self._tls = _trust(self._ca_file)
+            self._tls = trust(self._ca_file)
         return aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s, ssl=self._tls)
-
-
-class _Session:
-    """One loop's client and how many requests it carries."""
-
-    def __init__(self, connector: aiohttp.TCPConnector, connect_s: float) -> None:
-        trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(_note_reuse)
-        self.client = aiohttp.ClientSession(
-            connector=connector,
-            trust_env=True,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trace_configs=[trace],
-            max_line_size=_MAX_HEADER,
-            max_field_size=_MAX_HEADER,
-        )
-        self.connect_s = connect_s
-        self.in_flight = 0
-        self.closing = False
-
-    async def send(self, call: HttpCall) -> aiohttp.ClientResponse:
-        """The answer's head.
-
-        A connection that was used before may have been closed by the peer in the meantime. Then the
-        request goes again at once (A3.7): a broken connection never comes back, so this ends.
-        """
-        while True:
-            tried = _Try()
-            try:
-                return await self._send(call, tried)
-            except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-                if not tried.reused or _answered(error):
-                    raise _failure(error) from error
-            except (aiohttp.ClientError, OSError) as error:
-                raise _failure(error) from error
-
-    async def _send(self, call: HttpCall, tried: "_Try") -> aiohttp.ClientResponse:
-        headers = {name: value for name, value in call.headers.items() if name != _AUTHORIZATION}
-        return await self.client.request(
-            call.method,
-            call.url,
-            data=call.body,
-            headers=headers,
-            timeout=aiohttp.ClientTimeout(
-                total=None, connect=self.connect_s, sock_read=call.idle_s
-            ),
-            allow_redirects=False,  # a redirected POST would lose its body
-            middlewares=(_authorize(call.headers.get(_AUTHORIZATION)),),
-            trace_request_ctx=tried,
-        )
-
-    async def close_if_idle(self) -> None:
-        """Close the client, once it was asked for and nobody uses it."""
-        if self.closing and not self.in_flight:
-            await self.client.close()
-
-
-class _Try:
-    """What is known of one try of a request."""
-
-    __slots__ = ("reused",)
-
-    def __init__(self) -> None:
-        self.reused = False
-
-
-async def _note_reuse(
-    _client: aiohttp.ClientSession,
-    context: SimpleNamespace,
-    _params: aiohttp.TraceConnectionReuseconnParams,
-) -> None:
-    context.trace_request_ctx.reused = True
-
-
-def _authorize(value: str | None) -> aiohttp.ClientMiddlewareType:
-    """Puts exactly our own credential on a request.
-
-    With `trust_env` aiohttp looks into `.netrc` too: that would add a password to a request that
-    must have none (A2.65), and refuses one that has both.
-    """
-
-    async def authorize(
-        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-    ) -> aiohttp.ClientResponse:
-        request.headers.popall(_AUTHORIZATION, None)
-        if value is not None:
-            request.headers[_AUTHORIZATION] = value
-        return await handler(request)
-
-    return authorize
-
-
-def _answered(error: Exception) -> bool:
-    """Whether the peer had begun its answer before it hung up."""
-    return isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
 
 
 async def _read_head(response: aiohttp.ClientResponse) -> bytes:
@@ -280,7 +194,7 @@ async def _read_head(response: aiohttp.ClientResponse) -> bytes:
         try:
             chunk = await response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
-            raise _failure(error) from error
+            raise failure(error) from error
         if not chunk:
             break
         head += chunk
@@ -296,7 +210,7 @@ async def _read_document(response: aiohttp.ClientResponse, head: bytes) -> bytes
         try:
             chunk = await response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
-            raise _failure(error) from error
+            raise failure(error) from error
         if not chunk:
             return b"".join(parts)
         parts.append(chunk)
@@ -341,30 +255,9 @@ def _end(decoder: SseDecoder, on_event: Callable[[SseEvent], bool]) -> None:
         on_event(event)
 
 
-def _failure(error: Exception) -> TransportFailed:
-    """An exception of aiohttp's as ours, without its text: that may hold an address with a key."""
-    cause = next((name for kind, name in _CAUSES if isinstance(error, kind)), "lost")
-    inner: object = error
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        inner = cast("Exception", error.certificate_error)
-    elif isinstance(error, aiohttp.ClientConnectorError):
-        inner = cast("OSError", error.os_error)
-        if cause == "lost":
-            cause = "refused" if isinstance(inner, ConnectionRefusedError) else "unreachable"
-    detail = getattr(inner, "verify_message", None) or getattr(inner, "strerror", None) or ""
-    return TransportFailed(cause, str(detail))
-
-
-def _trust(ca_file: str) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    try:
-        context.load_verify_locations(ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise TransportFailed("ca_file", f"{ca_file!r}: {error.strerror}") from error
-    return context
-
-
 @functools.cache
 def shared_transport(ca_file: str | None = None) -> HttpTransport:
     """The process's own transport, made at the first call; one for each extra CA file."""
-    return HttpTransport(ca_file=ca_file)
+    transport = HttpTransport(ca_file=ca_file)
+    atexit.register(transport.close_all)
+    return transport

@@ -5,7 +5,6 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -56,7 +55,7 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
             environ=environ,
             on_progress=progress.advance,
             on_note=progress.note,
-            warm=partial(warm_local_model, folder=str(config.roots[0])),
+            warm=warm_local_model,
         )
         background: set[asyncio.Task[None]] = set()
 

@@ -111,7 +111,7 @@ class LocalModel:
         """Have the model read `system` and `tools`, so that a first prompt need not wait for that.
 
         Args:
-            system: The system prompt, exactly as the provider will send it.
+            system: The system prompt, exactly as the provider will send it; empty for none.
             tools: The tools in OpenAI's shape, exactly as the provider will send them.
 
         Raises:
@@ -120,7 +120,7 @@ class LocalModel:
         request: dict[str, Any] = {
             "model": self.facts.alias,
             "messages": [
-                {"role": "system", "content": system},
+                *([{"role": "system", "content": system}] if system else []),
                 {"role": "user", "content": "Say hello and tell me what you can do."},
             ],
             "max_tokens": WARM_TOKENS,

@@ -9,10 +9,19 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Mount, Route
+from starlette.routing import Match, Mount, Route
 
 from towline_protocol import OPERATIONS, Fault, Operation, TowlineError, UsageError, encode
-from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY, App, Guard, request_id
+from towline_server.api.guard import (
+    MAX_BODY,
+    MAX_PROMPT_BODY,
+    App,
+    Guard,
+    Receive,
+    Scope,
+    Send,
+    request_id,
+)
 from towline_server.api.handlers import HANDLERS, Call, Service
 from towline_server.api.problem import problem
 from towline_server.api.stream import Streams
@@ -28,7 +37,6 @@ __all__ = ["make_app"]
 
 _log: Final = logging.getLogger("towline.server")
 
-_METHODS: Final = ["DELETE", "GET", "PATCH", "POST", "PUT"]
 _BIG_BODIES: Final = frozenset({"send_prompt", "create_session"})
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -57,22 +65,24 @@ def make_app(
             else _endpoint(operation, service, streams)
         )
         routes.append(Route(operation.path, endpoint, methods=[operation.method]))
-    rest: list[BaseRoute] = [Route("/api/{path:path}", _nothing_at(routes), methods=_METHODS)]
-    if pages is not None:
-        rest.append(Mount("/", app=pages))
-    app = Starlette(routes=[*routes, *rest], exception_handlers={HTTPException: _http_problem})
+    app = Starlette(
+        routes=[*routes, Mount("/", app=_rest(routes, pages))],
+        exception_handlers={HTTPException: _http_problem},
+    )
     return Guard(app, hosts=hosts)
 
 
-def _nothing_at(routes: Sequence[Route]) -> Endpoint:
-    """Answers what no operation does: a wrong method is told from a wrong path."""
+def _rest(routes: Sequence[Route], pages: App | None) -> App:
+    """Answers what no operation does: a wrong method is told from a wrong path (C2.3)."""
 
-    async def served(request: Request) -> Response:
-        for route in routes:
-            match, _ = route.matches(request.scope)
-            if match is Match.PARTIAL:
-                raise HTTPException(405, headers={"allow": ", ".join(sorted(route.methods or ()))})
-        raise HTTPException(404)
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        offered = [route for route in routes if route.matches(scope)[0] is Match.PARTIAL]
+        if offered:
+            methods = {method for route in offered for method in route.methods or ()}
+            raise HTTPException(405, headers={"allow": ", ".join(sorted(methods))})
+        if pages is None or f"{scope['path']}/".startswith("/api/"):
+            raise HTTPException(404)
+        await pages(scope, receive, send)
 
     return served
 

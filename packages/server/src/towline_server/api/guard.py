@@ -13,7 +13,17 @@ from towline_protocol import CONTRACT_HEADER, CONTRACT_VERSION, Fault, TowlineEr
 from towline_server.api.problem import problem
 from towline_server.errors import HostRefused
 
-__all__ = ["MAX_BODY", "MAX_PROMPT_BODY", "App", "Guard", "request_id"]
+__all__ = [
+    "MAX_BODY",
+    "MAX_PROMPT_BODY",
+    "App",
+    "Guard",
+    "Message",
+    "Receive",
+    "Scope",
+    "Send",
+    "request_id",
+]
 
 MAX_BODY: Final = 1024 * 1024
 """Bytes of an ordinary body (C6)."""
@@ -26,9 +36,13 @@ _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
 
 Scope = MutableMapping[str, Any]
+"""ASGI: what is known of a connection."""
 Message = MutableMapping[str, Any]
+"""ASGI: a piece of a request or of an answer."""
 Receive = Callable[[], Awaitable[Message]]
+"""ASGI: where a request comes from."""
 Send = Callable[[Message], Awaitable[None]]
+"""ASGI: where an answer goes."""
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI app."""
 

@@ -186,12 +186,13 @@ async def _interrupt(call: Call) -> Interrupted:
 async def _answer_permission(call: Call) -> PermissionAnswered:
     body = cast("AnswerPermission", call.body)
     session = await call.service.sessions.get(call.user, call.session)
-    option = await session.resolve(
+    option = await session.requests.resolve(
         PermissionId(call.request.path_params["permission"]),
         option=body.option,
         digest=body.digest,
         by=call.user,
         note=body.note,
+        remember=call.remember,
     )
     return PermissionAnswered(option=option)
 

@@ -92,6 +92,7 @@ class Log:
         self._last: asyncio.Future[None] | None = None
         self._flush_due = False
         self._broken: StoreError | None = None
+        self._shut = False
 
     def emit(
         self,
@@ -100,13 +101,15 @@ class Log:
         *,
         outside: bool = False,
     ) -> None:
-        """Take in an event, in order; never waits.
+        """Take in an event, in order; never waits. After a failed commit or `close` it is dropped.
 
         Args:
             event: What happened.
             private: What only a provider needs, kept beside it (C1.9).
             outside: It happened while a turn may run, but is no part of it.
         """
+        if self._shut or self._broken is not None:
+            return  # the log goes on in another `Log`, which knows nothing of this
         now_ms = self._now_ms()
         time = format_time(now_ms)
         if type(event) in _DELTAS:
@@ -129,13 +132,26 @@ class Log:
         """Wait until all that was emitted is committed and published.
 
         Raises:
-            StoreError: It could not be committed.
+            StoreError: It could not be committed, or the log was closed before.
         """
+        if self._shut:
+            raise StoreError(
+                f"The session {self.session!r} has left memory; load it again.", reason="stale"
+            )
         self._flush()
-        if self._last is not None and not self._last.done():
-            await asyncio.shield(self._last)
+        await self._wait()
         if self._broken is not None:
             raise self._broken
+
+    async def close(self) -> None:
+        """Take nothing more; when this returns, what was emitted is committed, if it can be."""
+        self._flush()
+        self._shut = True
+        await self._wait()
+
+    async def _wait(self) -> None:
+        if self._last is not None and not self._last.done():
+            await asyncio.shield(self._last)
 
     def _store_event(
         self, event: Event, private: tuple[Private, ...], now_ms: int, turn: TurnId | None

@@ -11,12 +11,14 @@ from towline_protocol import (
     Broken,
     CallId,
     Envelope,
+    Event,
     MessageId,
     PermissionId,
     PermissionRequested,
     PermissionResolved,
     Private,
     Process,
+    PromptAdmitted,
     SessionView,
     StepEnded,
     StepStarted,
@@ -24,6 +26,7 @@ from towline_protocol import (
     ToolProposed,
     ToolStarted,
     Transcript,
+    TurnCancelled,
     TurnStarted,
     decode_envelope,
     empty_view,
@@ -33,10 +36,12 @@ from towline_protocol import (
 from towline_server.errors import StoreCorrupt
 from towline_server.store.records import StoredRow
 
-__all__ = ["MAX_ATTEMPTS", "Loaded", "load"]
+__all__ = ["MAX_ATTEMPTS", "SERVER", "Loaded", "load", "take"]
 
 MAX_ATTEMPTS: Final = 3
 """How often a turn is resumed before it fails (C5.4)."""
+SERVER: Final = "server"
+"""Who stops a turn when the server itself shuts down (C5.14)."""
 
 _private: Final = msgspec.json.Decoder(tuple[Private, ...])
 
@@ -54,7 +59,7 @@ class Loaded:
     requests: dict[PermissionId, PermissionRequested] = field(
         default_factory=dict[PermissionId, PermissionRequested]
     )
-    """Every permission request, the newest form of each."""
+    """The open permission requests, the newest form of each."""
     resolved: dict[PermissionId, PermissionResolved] = field(
         default_factory=dict[PermissionId, PermissionResolved]
     )
@@ -67,6 +72,8 @@ class Loaded:
     """What the open turn has used."""
     cut_by_length: bool = False
     """Whether the last answer hit the token limit."""
+    held: bool = False
+    """Whether somebody stopped a turn and has said nothing since: what waits is held (C2.11)."""
 
     @property
     def open_messages(self) -> tuple[MessageId, ...]:
@@ -103,7 +110,7 @@ def load(rows: Iterable[StoredRow]) -> Loaded:
                 f"Event {row.seq!r} of the log cannot be read ({envelope.reason}); restore the "
                 "data folder from a copy."
             )
-        take(loaded, envelope, _private.decode(row.private) if row.private else ())
+        take(loaded, envelope, _decode_private(row))
         if loaded.view.lost:
             raise StoreCorrupt(
                 f"The log has a hole before event {row.seq!r}; restore the data folder from a copy."
@@ -111,26 +118,51 @@ def load(rows: Iterable[StoredRow]) -> Loaded:
     return loaded
 
 
+def _decode_private(row: StoredRow) -> tuple[Private, ...]:
+    if row.private is None:
+        return ()
+    try:
+        return _private.decode(row.private)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise StoreCorrupt(
+            f"What is kept beside event {row.seq!r} of the log cannot be read; restore the data "
+            "folder from a copy."
+        ) from error
+
+
 def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> None:
     """Fold one stored event into the state."""
     loaded.view = reduce(loaded.view, envelope)
     loaded.transcript.add(envelope.event, private, envelope.turn)
-    _journal(loaded, envelope)
+    _fold_turn(loaded, envelope.event)
+    _fold_call(loaded, envelope.event)
 
 
-def _journal(loaded: Loaded, envelope: Envelope) -> None:
-    event = envelope.event
+def _fold_turn(loaded: Loaded, event: Event) -> None:
+    """What the open turn has used, and whether the next one is held back."""
     match event:
+        case PromptAdmitted():
+            loaded.held = False
         case TurnStarted():
             loaded.journal.clear()
             loaded.processes.clear()
             loaded.spent = Spent()
             loaded.cut_by_length = False
+            loaded.held = False
+        case TurnCancelled():
+            loaded.held = event.by != SERVER  # its own end is nobody's wish
         case StepStarted(attempt=1):
             loaded.spent.steps += 1
         case StepEnded():
             loaded.spent.add(event.usage, event.cost)
             loaded.cut_by_length = event.stop_reason == "max_tokens"
+        case _:
+            pass
+
+
+def _fold_call(loaded: Loaded, event: Event) -> None:
+    """What the open turn's calls came to, and what was asked of people."""
+    match event:
         case PermissionRequested():
             loaded.requests[event.permission] = event
             _record(loaded, event.call, request=event)
@@ -155,8 +187,8 @@ def _record(loaded: Loaded, call: CallId, **changes: object) -> None:
 
 
 def _resolve(loaded: Loaded, event: PermissionResolved) -> None:
-    request = loaded.requests.get(event.permission)
-    if request is None or event.permission in loaded.resolved:
+    request = loaded.requests.pop(event.permission, None)
+    if request is None:
         return
     loaded.resolved[event.permission] = event
     _record(loaded, request.call, decision=event)

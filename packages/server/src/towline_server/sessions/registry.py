@@ -1,6 +1,7 @@
 """All sessions: made, found, loaded when needed, resumed at the start, unloaded when idle."""
 
 import asyncio
+import functools
 import logging
 from pathlib import Path
 from typing import Final
@@ -8,6 +9,7 @@ from typing import Final
 from towline_agent import MODES, Clock, Mint, kill_process
 from towline_protocol import (
     Block,
+    Fault,
     SessionCreated,
     SessionId,
     SessionInfo,
@@ -17,11 +19,12 @@ from towline_protocol import (
     UsageError,
     format_time,
 )
-from towline_server.errors import RootForbidden, SessionNotFound, StoreError
+from towline_server.errors import RootForbidden, SessionNotFound, StoreError, StoreFull
 from towline_server.sessions.agents import DEFAULT_AGENT, Agents
 from towline_server.sessions.log import Log
 from towline_server.sessions.recovery import Loaded, load
-from towline_server.sessions.session import Remember, Session
+from towline_server.sessions.request import Remember
+from towline_server.sessions.session import Session
 from towline_server.store.event_store import EventStore
 from towline_server.store.records import NEWEST, SessionRow, StoredRow, format_cursor, parse_cursor
 from towline_server.stream.hub import Hub
@@ -58,7 +61,9 @@ class Sessions:
         self._window_s = permission_window_s
         self._idle_s = idle_s
         self._live: dict[SessionId, Session] = {}
-        self._loading: dict[SessionId, asyncio.Lock] = {}
+        self._opening: dict[SessionId, asyncio.Task[Session]] = {}
+        self._leaving: dict[SessionId, asyncio.Task[None]] = {}
+        self._full: dict[SessionId, Fault] = {}
         self._touched: dict[SessionId, float] = {}
         self._reaper: asyncio.Task[None] | None = None
         self._closing = False
@@ -70,13 +75,13 @@ class Sessions:
             How many sessions were taken up again.
         """
         self._reaper = asyncio.create_task(self._reap())
-        rows = await self._unfinished()
-        for row in rows:
+        resumed = 0
+        for row in await self._unfinished():
             try:
-                await self._open(row)
+                resumed += (await self._open(SessionId(row.id))).busy
             except TowlineError as error:
                 _log.error("Session %s cannot be taken up: %s", row.id, error.message)
-        return len(rows)
+        return resumed
 
     async def create(
         self,
@@ -133,10 +138,11 @@ class Sessions:
             row = await self._store.session(session)
             if row is None or row.user != user:
                 raise _not_found(session)
-            live = await self._open(row)
+            live = await self._open(session)
         elif live.log.user != user:
             raise _not_found(session)
-        self._touched[session] = self._clock.monotonic()
+        if session in self._touched:
+            self._touched[session] = self._clock.monotonic()
         return live
 
     async def page(self, user: str, limit: int, after: str | None) -> SessionList:
@@ -155,37 +161,57 @@ class Sessions:
         await asyncio.gather(*(session.drain(grace_s) for session in self._live.values()))
 
     async def close(self) -> None:
-        """Leave memory."""
+        """Leave memory; open turns stay open in the log."""
         self._closing = True
         if self._reaper is not None:
             self._reaper.cancel()
             await asyncio.wait({self._reaper})
-        for session in list(self._live.values()):
-            await session.close()
-        self._live.clear()
+        if self._opening:
+            await asyncio.wait(self._opening.values())
+        for session in list(self._live):
+            self._unload(session)
+        if self._leaving:
+            await asyncio.wait(self._leaving.values())
 
     @property
     def live(self) -> tuple[Session, ...]:
         """The sessions in memory."""
         return tuple(self._live.values())
 
-    async def _open(self, row: SessionRow) -> Session:
-        """Load a session, once however many ask, and take up what was cut."""
-        id_ = SessionId(row.id)
-        lock = self._loading.setdefault(id_, asyncio.Lock())
-        async with lock:
-            live = self._live.get(id_)
-            if live is None:
-                loaded = load(await self._read_all(id_, row.last_seq))
-                for process in loaded.processes.values():
-                    await kill_process(process)  # no child runs beside the resumed turn (C5.6)
-                start = loaded.start(self._clock.now_ms())
-                live = self._session(id_, row.user, loaded)
-                if start is not None:
-                    live.resume(start)
-                else:
-                    live.wake()
-        self._loading.pop(id_, None)
+    async def _open(self, id_: SessionId) -> Session:
+        """A session, loaded once however many ask; who stops waiting does not stop the others."""
+        live = self._live.get(id_)
+        if live is not None:
+            return live
+        task = self._opening.get(id_)
+        if task is None:
+            task = self._opening[id_] = asyncio.create_task(self._load(id_))
+            task.add_done_callback(functools.partial(self._opened, id_))
+        return await asyncio.shield(task)
+
+    def _opened(self, id_: SessionId, task: asyncio.Task[Session]) -> None:
+        del self._opening[id_]
+        if not task.cancelled():
+            task.exception()  # looked at: who waits raises it, if anybody does
+
+    async def _load(self, id_: SessionId) -> Session:
+        """Read a session's log and take up what was cut."""
+        leaving = self._leaving.get(id_)
+        if leaving is not None:
+            await asyncio.wait({leaving})  # its old turn must not run beside the resumed one
+        row = await self._store.session(id_)
+        if row is None:
+            raise _not_found(id_)
+        loaded = load(await self._read_all(id_, row.last_seq))
+        for process in loaded.processes.values():
+            await kill_process(process)  # no child runs beside the resumed turn (C5.6)
+        start = loaded.start(self._clock.now_ms())
+        live = self._session(id_, row.user, loaded)
+        fault = self._full.pop(id_, None)
+        if start is not None:
+            live.resume(start, fault)
+        else:
+            live.wake()
         return live
 
     async def _unfinished(self) -> list[SessionRow]:
@@ -222,6 +248,7 @@ class Sessions:
             clock=self._clock,
             mint=self._mint,
             permission_window_s=self._window_s,
+            draining=self._closing,
         )
         self._live[id_] = session
         self._touched[id_] = self._clock.monotonic()
@@ -229,10 +256,20 @@ class Sessions:
 
     def _drop(self, id_: SessionId, error: StoreError) -> None:
         """A commit failed: nothing uncommitted was shown; the next use loads from the store."""
-        _log.error("Session %s leaves memory: %s", id_, error)
-        session = self._live.pop(id_, None)
-        if session is not None:
-            session.log.hub.close()
+        _log.error("Session %s leaves memory: %s", id_, error.message)
+        session = self._live.get(id_)
+        if session is None:
+            return  # it is leaving already
+        if isinstance(error, StoreFull) and session.last_seq:
+            self._full[id_] = error.fault()  # its turn ends with this when there is room (C1.21)
+        self._unload(id_)
+
+    def _unload(self, id_: SessionId) -> None:
+        """Forget a session; what it still does is ended in a task, which a new load waits for."""
+        session = self._live.pop(id_)
+        del self._touched[id_]
+        task = self._leaving[id_] = asyncio.create_task(session.close())
+        task.add_done_callback(lambda _: self._leaving.pop(id_))
 
     def _info(self, row: SessionRow) -> SessionInfo:
         live = self._live.get(SessionId(row.id))
@@ -257,14 +294,18 @@ class Sessions:
 
     def _folder(self, cwd: str | None) -> str:
         """The folder to work in, if it lies in a root (D2)."""
-        folder = Path(cwd).expanduser().resolve() if cwd else self._roots[0].resolve()
+        try:
+            folder = Path(cwd).expanduser().resolve() if cwd else self._roots[0].resolve()
+            found = folder.is_dir()
+        except (OSError, RuntimeError, ValueError) as error:  # no access, `~nobody`, a NUL
+            raise UsageError(f"{cwd!r} is no folder that can be used; name another one.") from error
         if not any(folder.is_relative_to(root.resolve()) for root in self._roots):
             roots = ", ".join(str(root) for root in self._roots)
             raise RootForbidden(
                 f"{str(folder)!r} lies outside the folders this server may work in ({roots}); add "
                 "it to `roots` in config.toml."
             )
-        if not folder.is_dir():
+        if not found:
             raise UsageError(f"{str(folder)!r} is not a folder; make it or name another one.")
         return str(folder)
 
@@ -274,11 +315,9 @@ class Sessions:
             await self._clock.sleep(self._idle_s / 5)
             now = self._clock.monotonic()
             for id_, session in list(self._live.items()):
-                idle = now - self._touched.get(id_, now) > self._idle_s
+                idle = now - self._touched[id_] > self._idle_s
                 if idle and not session.busy and session.log.hub.readers == 0:
-                    del self._live[id_]
-                    self._touched.pop(id_, None)
-                    await session.close()
+                    self._unload(id_)
 
 
 def _not_found(session: SessionId) -> SessionNotFound:

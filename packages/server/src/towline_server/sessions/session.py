@@ -2,10 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Final
-
-import msgspec
 
 from towline_agent import Clock, Mint, Start, Stop, run_turn
 from towline_protocol import (
@@ -17,7 +14,6 @@ from towline_protocol import (
     Limits,
     MessageDiscarded,
     Partial,
-    PermissionId,
     PermissionRequested,
     PermissionResolved,
     Private,
@@ -34,16 +30,18 @@ from towline_protocol import (
     TurnFailed,
     TurnId,
     TurnStarted,
-    Usage,
-    format_time,
-    parse_time,
     reduce,
 )
-from towline_server.errors import AlreadyAnswered, InboxFull, Rejected, SessionBusy, SessionGone
+from towline_server.errors import (
+    InboxFull,
+    SessionBusy,
+    SessionGone,
+    StoreError,
+)
 from towline_server.sessions.agents import Agents
 from towline_server.sessions.log import Log
-from towline_server.sessions.recovery import MAX_ATTEMPTS
-from towline_server.store.records import IdempotencyRecord
+from towline_server.sessions.recovery import MAX_ATTEMPTS, SERVER
+from towline_server.sessions.request import Remember, Requests
 
 __all__ = ["MAX_INBOX", "Session"]
 
@@ -51,9 +49,6 @@ _log: Final = logging.getLogger("towline.server")
 
 MAX_INBOX: Final = 32
 """Prompts that may wait in a session (C6)."""
-
-Remember = Callable[[msgspec.Struct], IdempotencyRecord]
-"""Makes the record that lets a repeated request be answered alike (C2.5)."""
 
 
 class Session:
@@ -67,19 +62,28 @@ class Session:
         clock: Clock,
         mint: Mint,
         permission_window_s: float,
+        draining: bool = False,
     ) -> None:
+        """Take a session over; nothing runs yet.
+
+        Args:
+            log: Its way into the store.
+            agents: Makes its turns' plans.
+            clock: Time.
+            mint: Ids.
+            permission_window_s: Seconds until a permission request is denied.
+            draining: The server shuts down: no turn may start.
+        """
         self.log = log
         """Its way into the store."""
+        self.requests = Requests(log, clock=clock, window_s=permission_window_s)
+        """What people are asked."""
         self._agents = agents
-        self._clock = clock
         self._mint = mint
-        self._window_s = permission_window_s
         self._runner: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[Stop] | None = None
-        self._asked: dict[PermissionId, asyncio.Future[PermissionResolved]] = {}
-        self._held = _was_stopped(log.view)
-        self._last_alive = log.view.updated
-        self._draining = False
+        self._held = log.ahead.held
+        self._draining = draining
 
     # what is shown
 
@@ -184,58 +188,16 @@ class Session:
         Returns:
             The turn that is stopping; `None` when there is none, or another one than asked.
         """
-        running = self.log.ahead.view.turn
-        if running is None or self._stop is None or (turn is not None and turn != running.id):
+        running = self.log.turn  # also of a turn that is about to begin
+        if running is None or self._stop is None or (turn is not None and turn != running):
             return None
+        last = self.log.ahead.view.last_turn
+        if last is not None and last.id == running:
+            return None  # its end is on its way into the store
         self._held = True
         if not self._stop.done():
             self._stop.set_result(Stop(by=by, reason=reason))
-        return running.id
-
-    async def resolve(
-        self,
-        permission: PermissionId,
-        *,
-        option: str,
-        digest: str,
-        by: str,
-        note: str | None = None,
-    ) -> str:
-        """Take a person's decision; the first valid one wins (C5.10).
-
-        Returns:
-            The option that stands.
-
-        Raises:
-            NotFound: There was never such a request.
-            SessionGone: It ended before it was answered.
-            AlreadyAnswered: Somebody answered otherwise.
-            Rejected: The digest or the option does not fit; the request stays open.
-        """
-        earlier = self.log.ahead.resolved.get(permission)
-        if earlier is not None:
-            await self.log.settle()
-            return _again(earlier, option)
-        request = self.log.ahead.requests.get(permission)
-        waiting = self._asked.get(permission)
-        if request is None or waiting is None:
-            raise SessionGone(
-                f"The permission request {permission!r} is not open; read the session's view.",
-                reason="expired",
-            )
-        if digest != request.digest:
-            raise AlreadyAnswered(
-                "The digest does not fit the request; read it again and decide on what it shows.",
-                reason="wrong_digest",
-            )
-        if option not in {offered.id for offered in request.options}:
-            raise Rejected(f"{option!r} was not offered; take one of the request's options.")
-        resolved = PermissionResolved(permission=permission, option=option, by=by, note=note)
-        self.log.emit(resolved)
-        await self.log.settle()
-        if not waiting.done():
-            waiting.set_result(resolved)
-        return option
+        return running
 
     # running turns
 
@@ -243,11 +205,18 @@ class Session:
         """Run what waits, unless a turn runs already or the queue is held."""
         if self.busy or self._held or self._draining or not self.log.ahead.view.queue:
             return
-        self._runner = asyncio.create_task(self._run_queue())
+        self._runner = asyncio.create_task(self._supervise(None, None))
 
-    def resume(self, start: Start) -> None:
-        """Go on with a turn that a crash cut (C5.4)."""
-        self._runner = asyncio.create_task(self._resume(start))
+    def resume(self, start: Start, fault: Fault | None = None) -> None:
+        """Go on with a turn that a crash cut (C5.4), unless the server shuts down.
+
+        Args:
+            start: Where it was cut.
+            fault: Why it cannot go on: it ends with this instead.
+        """
+        if not self._draining:
+            self.log.turn = start.turn
+            self._runner = asyncio.create_task(self._supervise(start, fault))
 
     async def drain(self, grace_s: float) -> None:
         """Let the running turn end, for so long; then interrupt it (C5.14)."""
@@ -257,61 +226,73 @@ class Session:
             return
         await asyncio.wait({runner}, timeout=grace_s)
         if not runner.done():
-            self.interrupt("server", "the server shuts down")
+            self.interrupt(SERVER, "the server shuts down")
             await asyncio.wait({runner}, timeout=grace_s)
 
     async def close(self) -> None:
-        """Leave memory: the running turn stays open in the log, to be resumed."""
+        """Leave memory: the running turn stays open in the log, to be resumed.
+
+        What ends with it, such as a request that nobody can answer any more, is not written down:
+        for the log this is a crash.
+        """
         self._draining = True
+        self.log.hub.close()
+        await self.log.close()
         if self._runner is not None:
             self._runner.cancel()
             await asyncio.wait({self._runner})
-        self.log.hub.close()
 
-    async def _run_queue(self) -> None:
+    async def _supervise(self, start: Start | None, fault: Fault | None) -> None:
         """Turn after turn while prompts wait. A rim: a surprise is logged, never silent."""
         try:
+            if start is not None:
+                await self._run(start, fault)
             while self.log.ahead.view.queue and not self._held and not self._draining:
                 prompt = self.log.ahead.view.queue[0].prompt
                 await self._run(Start(turn=TurnId(self._mint("trn")), prompt=prompt))
-        except TowlineError as error:
+        except StoreError as error:  # it has left memory already
             _log.error("Session %s stopped: %s", self.log.session, error.message)
         except Exception:
             _log.exception("Session %s stopped by a fault of ours", self.log.session)
 
-    async def _resume(self, start: Start) -> None:
-        for message in self.log.ahead.open_messages:
-            self.log.turn = start.turn
-            self.log.emit(MessageDiscarded(message=message, reason="the server was restarted"))
-        await self._run(start)
-        await self._run_queue()
-
-    async def _run(self, start: Start) -> None:
+    async def _run(self, start: Start, fault: Fault | None = None) -> None:
         """One turn from its start to its end."""
         self.log.turn = start.turn
         self._stop = asyncio.get_running_loop().create_future()
         try:
+            for message in self.log.ahead.open_messages:
+                self.emit(MessageDiscarded(message=message, reason="the server was restarted"))
             if start.attempt > MAX_ATTEMPTS:
-                await self._give_up(start, _TOO_OFTEN)
-                return
-            try:
-                plan = await self._agents.plan(self.log.ahead.view, self.log.ahead.rules)
-            except TowlineError as error:
-                await self._give_up(start, error.fault())
-                return
-            await run_turn(plan, self, start)
+                fault = fault or _TOO_OFTEN
+            fault = fault or await self._attempt(start)
+            if fault is not None:
+                await self._give_up(start, fault)
         finally:
             self.log.turn = None
             self._stop = None
 
+    async def _attempt(self, start: Start) -> Fault | None:
+        """Run the turn; gives what kept it from an end of its own (C1.20). A rim."""
+        try:
+            plan = await self._agents.plan(self.log.ahead.view, self.log.ahead.rules)
+            await run_turn(plan, self, start)
+        except StoreError:
+            raise
+        except TowlineError as error:
+            return error.fault()
+        except Exception:
+            _log.exception("The turn %s could not be run by a fault of ours", start.turn)
+            return _INTERNAL
+        return None
+
     async def _give_up(self, start: Start, fault: Fault) -> None:
         """End a turn that cannot run: the prompt was admitted, so it gets its answer."""
-        if not start.attempt:
-            view = self.log.ahead.view
+        view = self.log.ahead.view
+        if view.turn is None:
             self.emit(TurnStarted(prompt=start.prompt, model=view.model, limits=_NO_LIMITS))
             self.emit(PromptDelivered(prompt=start.prompt, turn=start.turn, how="started"))
-        self._close_open_calls()
-        self.emit(TurnFailed(fault=fault, usage=Usage()))
+        self._close_open_parts()
+        self.emit(TurnFailed(fault=fault, usage=start.spent.usage))
         await self.settle()
 
     # the host of the running turn
@@ -325,30 +306,8 @@ class Session:
         await self.log.settle()
 
     async def ask(self, request: PermissionRequested) -> PermissionResolved:
-        """Ask people; nobody's answer is a denial at the deadline (C5.9).
-
-        A request that a crash cut is offered again with its id and the time it had left (C5.8).
-        """
-        left_s = self._time_left(request)
-        until = format_time(self._clock.now_ms() + round(left_s * 1000))
-        self.emit(_dated(request, until))
-        answer = asyncio.get_running_loop().create_future()
-        self._asked[request.permission] = answer
-        resolved: PermissionResolved | None = None
-        by = "cancel"
-        try:
-            await self.settle()
-            async with asyncio.timeout(left_s):
-                resolved = await answer
-        except TimeoutError:
-            by = "deadline"
-        finally:
-            del self._asked[request.permission]
-            taken = resolved or self.log.ahead.resolved.get(request.permission)
-            if taken is None:
-                taken = PermissionResolved(permission=request.permission, option=DENY, by=by)
-                self.emit(taken)
-        return taken
+        """Let people decide (C5.9)."""
+        return await self.requests.ask(request)
 
     def steers(self) -> tuple[PromptId, ...]:
         """Prompts that are to be said into the running turn."""
@@ -377,18 +336,13 @@ class Session:
                 reason="inbox_full",
             )
 
-    def _time_left(self, request: PermissionRequested) -> float:
-        """Seconds to the deadline; time in which no server ran does not count (C5.8)."""
-        if request.permission not in self.log.ahead.requests:
-            return self._window_s
-        left_ms = parse_time(request.expires_at) - parse_time(self._last_alive)
-        return min(self._window_s, max(_LEAST_WINDOW_S, left_ms / 1000))
-
-    def _close_open_calls(self) -> None:
+    def _close_open_parts(self) -> None:
         """Nothing of a turn that is given up stays open (C1.23)."""
         view = self.log.ahead.view
+        for message in view.open_messages:
+            self.emit(MessageDiscarded(message=message.id, reason="the turn failed"))
         for request in view.permissions:
-            self.emit(PermissionResolved(permission=request.permission, option=DENY, by="server"))
+            self.emit(PermissionResolved(permission=request.permission, option=DENY, by=SERVER))
         for call in view.open_calls:
             self.emit(
                 ToolEnded(
@@ -402,9 +356,6 @@ class Session:
 
 _NO_LIMITS: Final = Limits()
 
-_LEAST_WINDOW_S: Final = 10.0
-"""A request that is offered again can always be answered for this long."""
-
 _TOO_OFTEN: Final = Fault(
     code="internal_error",
     message=f"The turn was cut {MAX_ATTEMPTS} times by a restart and was given up. Look at what it "
@@ -412,27 +363,8 @@ _TOO_OFTEN: Final = Fault(
     reason="resumed_too_often",
 )
 
-
-def _was_stopped(view: SessionView) -> bool:
-    """Whether a stop holds the queue: the last turn was cancelled and nothing was sent since."""
-    last = view.last_turn
-    if last is None or last.outcome != "cancelled" or not view.queue:
-        return False
-    return all(queued.time <= last.time for queued in view.queue)
-
-
-def _again(earlier: PermissionResolved, option: str) -> str:
-    if earlier.option == option:
-        return option  # the same answer again: a retry, not a conflict
-    if earlier.by in ("deadline", "cancel", "server"):
-        raise SessionGone(
-            "The permission request has ended; nothing runs on this answer.", reason="expired"
-        )
-    raise AlreadyAnswered(
-        f"The request was answered with {earlier.option!r} by {earlier.by!r} already.",
-        reason="already_resolved",
-    )
-
-
-def _dated(request: PermissionRequested, until: str) -> PermissionRequested:
-    return msgspec.structs.replace(request, expires_at=until)
+_INTERNAL: Final = Fault(
+    code="internal_error",
+    message="The turn broke by a fault in towline; the server's log has the traceback. Send the "
+    "prompt again.",
+)

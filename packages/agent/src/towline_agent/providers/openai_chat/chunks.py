@@ -8,77 +8,106 @@ from typing import Any, Final, cast
 
 import msgspec
 
-__all__ = ["CallPart", "Choice", "Chunk", "Delta", "FunctionPart", "read_chunk"]
+__all__ = [
+    "UNREADABLE",
+    "CallPart",
+    "Choice",
+    "Chunk",
+    "Delta",
+    "FunctionPart",
+    "decode_chunk",
+    "read_again",
+]
 
 
 class FunctionPart(msgspec.Struct, gc=False):
     """A function's name and arguments, or a piece of them."""
 
     name: Any = None
+    """The function, whole or a piece."""
     arguments: Any = None
+    """JSON text, whole or a piece; some vendors send an object."""
     input: Any = None
+    """The free text of a custom tool."""
 
 
 class CallPart(msgspec.Struct, gc=False):
     """A tool call, or a piece of one."""
 
     index: int | None = None
+    """The vendor's number of the call."""
     id: Any = None
+    """The vendor's id of the call."""
     function: FunctionPart | None = None
+    """What is called."""
     custom: FunctionPart | None = None
+    """What is called, when it is a custom tool."""
     extra_content: Any = None
+    """Google's proofs."""
 
 
 class Delta(msgspec.Struct, gc=False):
     """A message, or a piece of one."""
 
     content: Any = None
+    """Text; or a list of parts, or any JSON."""
     tool_calls: list[CallPart] | None = None
+    """Calls, or pieces of them."""
     reasoning_content: Any = None
+    """Thinking."""
     reasoning: Any = None
+    """Thinking, under another name."""
     reasoning_details: Any = None
+    """Thinking, as a list of typed parts."""
     refusal: Any = None
+    """Words with which the model refuses."""
     audio: Any = None
+    """Speech; its words stand in `transcript`."""
 
 
 class Choice(msgspec.Struct, gc=False):
     """One candidate; we ask for one alone."""
 
     index: int | None = None
+    """Which candidate."""
     delta: Delta | None = None
+    """What is new."""
     message: Delta | None = None
+    """The whole message."""
     finish_reason: Any = None
+    """Why the model stopped."""
     error: Any = None
+    """What went wrong upstream."""
 
 
 class Chunk(msgspec.Struct, gc=False):
     """One chunk or one whole answer."""
 
     choices: list[Choice] | None = None
+    """The candidates."""
     usage: Any = None
+    """Token counts."""
     error: Any = None
+    """What went wrong."""
     x_groq: Any = None
+    """Where Groq keeps its token counts."""
 
 
-_decode: Final = msgspec.json.Decoder(Chunk).decode
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What `decode_chunk` raises for bytes that it cannot read."""
+
+decode_chunk: Final = msgspec.json.Decoder(Chunk).decode
+"""A chunk out of JSON, fast; what it refuses is for `read_again`."""
 
 
-def read_chunk(data: bytes) -> tuple[Chunk | None, bool]:
-    """A chunk out of JSON, and whether its texts may hold halves of characters.
+def read_again(data: bytes) -> Chunk | None:
+    """A chunk that msgspec refuses: lone surrogates, numbers as texts (A2.24).
 
-    msgspec refuses a lone surrogate; then the same bytes are read once more (A2.24). `None` stands
-    for JSON that is no object: gateways send such as a sign of life.
+    `None` stands for JSON that is no object: gateways send such as a sign of life.
 
     Raises:
         ValueError: The bytes are no JSON, or no chunk in any reading.
     """
-    try:
-        return _decode(data), False
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _read_again(data), True
-
-
-def _read_again(data: bytes) -> Chunk | None:
     try:
         value: Any = json.loads(data)
         if not isinstance(value, dict):

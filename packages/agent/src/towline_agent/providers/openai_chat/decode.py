@@ -16,7 +16,15 @@ from towline_agent.providers.errors import (
     value_error,
 )
 from towline_agent.providers.openai_chat.calls import CallSlots
-from towline_agent.providers.openai_chat.chunks import CallPart, Choice, Chunk, Delta, read_chunk
+from towline_agent.providers.openai_chat.chunks import (
+    UNREADABLE,
+    CallPart,
+    Choice,
+    Chunk,
+    Delta,
+    decode_chunk,
+    read_again,
+)
 from towline_agent.providers.openai_chat.flags import ChatFlags
 from towline_agent.providers.openai_chat.reasoning import DetailLog, TagSplitter, detail_text
 from towline_agent.providers.openai_chat.usage import read_usage
@@ -69,30 +77,25 @@ class ChatDecoder:
     def feed(self, event: SseEvent) -> bool:
         """Take in one event; true when all that matters has come."""
         data = event.data
-        if data.startswith(_DONE):
-            self._done = self._over = True
-            return True
         if event.event == "error":
             self._break(body_error(self._peer, data))
             return True
-        if not data:
-            return self._over
         try:
-            chunk, mending = read_chunk(data)
-        except ValueError:
-            if not self._complete:
-                self._break(malformed_error(self._peer))
-            return True
-        if mending:
-            self._answer.mending = True
-        if chunk is not None:
-            self._take(chunk)
+            chunk = decode_chunk(data)
+        except UNREADABLE:
+            return self._take_odd(data)
+        if chunk.choices:
+            for choice in chunk.choices:
+                self._take_choice(choice)
+        if chunk.usage or chunk.error or chunk.x_groq:
+            self._take_rest(chunk)
         return self._over
 
     def read(self, body: bytes) -> None:
         """Take in a whole document (A2.4, A2.19, A2.20)."""
+        self._answer.mending = True
         try:
-            chunk, self._answer.mending = read_chunk(body)
+            chunk = read_again(body)
         except ValueError:
             chunk = None
         if chunk is None or (chunk.choices is None and not chunk.error):
@@ -130,18 +133,39 @@ class ChatDecoder:
         """Whether the vendor said that this is the end (A3.9)."""
         return self._done or bool(self._finish)
 
+    def _take_odd(self, data: bytes) -> bool:
+        """Data that is no plain JSON: the end, a sign of life, halves of characters, or rubbish."""
+        if data.startswith(_DONE):
+            self._done = self._over = True
+        elif data:
+            chunk = self._read_again(data)
+            if chunk is not None:
+                self._take(chunk)
+        return self._over
+
+    def _read_again(self, data: bytes) -> Chunk | None:
+        try:
+            chunk = read_again(data)
+        except ValueError:
+            if not self._complete:  # after the end nothing can be spoilt
+                self._break(malformed_error(self._peer))
+            return None
+        self._answer.mending = True
+        return chunk
+
     def _take(self, chunk: Chunk) -> None:
+        for choice in chunk.choices or ():
+            self._take_choice(choice)
+        self._take_rest(chunk)
+
+    def _take_rest(self, chunk: Chunk) -> None:
+        """What most chunks do not have."""
         if chunk.error:
             self._break(value_error(self._peer, chunk.error))
-            return
-        if chunk.choices:
-            for choice in chunk.choices:
-                self._take_choice(choice)
-        if chunk.usage:
-            self._usage = read_usage(chunk.usage) or self._usage
-        elif chunk.x_groq and isinstance(chunk.x_groq, dict):
-            usage: Any = cast("dict[str, Any]", chunk.x_groq).get("usage")
-            self._usage = read_usage(usage) or self._usage
+        usage: Any = chunk.usage
+        if not usage and isinstance(chunk.x_groq, dict):
+            usage = cast("dict[str, Any]", chunk.x_groq).get("usage")
+        self._usage = read_usage(usage) or self._usage
 
     def _take_choice(self, choice: Choice) -> None:
         if choice.index != self._candidate and self._is_other(choice):
@@ -195,7 +219,7 @@ class ChatDecoder:
             return
         for part in cast("list[Any]", content):
             if isinstance(part, str):
-                self._say(part)
+                self._take_part({"text": part})
             elif isinstance(part, dict):
                 self._take_part(cast("dict[str, Any]", part))
 

@@ -229,6 +229,8 @@ class _Messages:
             self._pictures.extend(self._part(block) for block in others)
         if result.is_error and not text.startswith(_ERROR_MARK):
             text = _ERROR_MARK + text
+        if self._flags.wrap_results:
+            text = json.dumps({"result": text}, ensure_ascii=False)
         id_ = self._ids.get(result.call, result.call)
         self._out.append({"role": "tool", "tool_call_id": id_, "content": text})
 

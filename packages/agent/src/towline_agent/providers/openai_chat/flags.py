@@ -35,6 +35,8 @@ class ChatFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The efforts that it takes, weakest first; others become the next weaker one."""
     schema_output: bool = True
     """Whether it can be held to a JSON Schema."""
+    wrap_results: bool = False
+    """A tool's words go as `{"result": …}`: a small model takes bare words for a new request."""
     no_effort_with_tools: tuple[str, ...] = ()
     """Beginnings of model names that refuse tools on this API unless effort is `none`."""
 

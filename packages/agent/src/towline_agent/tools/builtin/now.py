@@ -24,7 +24,7 @@ def make_now(now_ms: Callable[[], int] = _system_ms) -> Tool:
         now_ms: Milliseconds since 1970, UTC.
     """
 
-    @tool(name="now", effect="own", idempotent=True)
+    @tool(name="now", effect="own", idempotent=True, title=lambda _: "Look at the clock")
     async def now(zone: str | None = None) -> str:
         """Tell the current date, weekday and time.
 

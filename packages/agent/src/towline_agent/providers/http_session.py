@@ -1,0 +1,164 @@
+"""One event loop's aiohttp client: sends requests, and says in our words why one failed."""
+
+import ssl
+from collections.abc import AsyncGenerator
+from types import SimpleNamespace
+from typing import Final, cast
+
+import aiohttp
+
+from towline_agent.providers.transport import HttpCall, TransportFailed
+
+__all__ = ["ClientSession", "failure", "trust"]
+
+_MAX_HEADER: Final = 64 * 1024
+"""Bytes of one header line; some gateways send long policies."""
+_AUTHORIZATION: Final = "authorization"
+
+_CAUSES: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (aiohttp.ClientConnectorCertificateError, "certificate"),
+    (aiohttp.ClientConnectorSSLError, "tls"),
+    (aiohttp.ClientConnectorDNSError, "dns"),
+    (aiohttp.ClientProxyConnectionError, "proxy"),
+    (aiohttp.ClientHttpProxyError, "proxy"),
+    (aiohttp.ConnectionTimeoutError, "connect_timeout"),
+    (aiohttp.ServerTimeoutError, "idle"),
+    (aiohttp.ClientPayloadError, "cut"),
+    (aiohttp.ServerDisconnectedError, "lost"),
+    (aiohttp.InvalidURL, "address"),
+    (aiohttp.ClientResponseError, "malformed"),
+)
+"""What aiohttp's classes mean, the finer ones first."""
+
+
+class ClientSession:
+    """One loop's client and how many requests it carries."""
+
+    def __init__(self, connector: aiohttp.TCPConnector, connect_s: float) -> None:
+        trace = aiohttp.TraceConfig()
+        trace.on_connection_reuseconn.append(_note_reuse)
+        self.client = aiohttp.ClientSession(
+            connector=connector,
+            trust_env=True,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trace_configs=[trace],
+            max_line_size=_MAX_HEADER,
+            max_field_size=_MAX_HEADER,
+        )
+        """The client itself."""
+        self.in_flight = 0
+        """Requests under way."""
+        self.closing = False
+        """Close the client once nobody uses it."""
+        self.guard: AsyncGenerator[None] | None = None
+        """Closes the client when it is closed itself, at the latest with the loop."""
+        self._connect_s = connect_s
+
+    async def send(self, call: HttpCall) -> aiohttp.ClientResponse:
+        """The answer's head.
+
+        A connection that was used before may have been closed by the peer in the meantime. Then the
+        request goes again at once (A3.7): a broken connection never comes back, so this ends.
+        """
+        while True:
+            tried = _Try()
+            try:
+                return await self._send(call, tried)
+            except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+                if not tried.reused or _answered(error):
+                    raise failure(error) from error
+            except (aiohttp.ClientError, OSError) as error:
+                raise failure(error) from error
+
+    async def _send(self, call: HttpCall, tried: "_Try") -> aiohttp.ClientResponse:
+        headers = {name: value for name, value in call.headers.items() if name != _AUTHORIZATION}
+        return await self.client.request(
+            call.method,
+            call.url,
+            data=call.body,
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(
+                total=None, connect=self._connect_s, sock_read=call.idle_s
+            ),
+            allow_redirects=False,  # a redirected POST would lose its body
+            middlewares=(_authorize(call.headers.get(_AUTHORIZATION)),),
+            trace_request_ctx=tried,
+        )
+
+    async def close_if_idle(self) -> None:
+        """Close the client, once it was asked for and nobody uses it."""
+        if self.closing and not self.in_flight:
+            await self.close()
+
+    async def close(self) -> None:
+        """Close the client now."""
+        if self.guard is not None:
+            await self.guard.aclose()
+
+
+class _Try:
+    """What is known of one try of a request."""
+
+    __slots__ = ("reused",)
+
+    def __init__(self) -> None:
+        self.reused = False
+
+
+async def _note_reuse(
+    _client: aiohttp.ClientSession,
+    context: SimpleNamespace,
+    _params: aiohttp.TraceConnectionReuseconnParams,
+) -> None:
+    context.trace_request_ctx.reused = True
+
+
+def _authorize(value: str | None) -> aiohttp.ClientMiddlewareType:
+    """Puts exactly our own credential on a request.
+
+    With `trust_env` aiohttp looks into `.netrc` too: that would add a password to a request that
+    must have none (A2.65), and refuses one that has both.
+    """
+
+    async def authorize(
+        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        request.headers.popall(_AUTHORIZATION, None)
+        if value is not None:
+            request.headers[_AUTHORIZATION] = value
+        return await handler(request)
+
+    return authorize
+
+
+def _answered(error: Exception) -> bool:
+    """Whether the peer had begun its answer before it hung up."""
+    return isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
+
+
+def failure(error: Exception) -> TransportFailed:
+    """An exception of aiohttp's as ours, without its text: that may hold an address with a key."""
+    cause = next((name for kind, name in _CAUSES if isinstance(error, kind)), "lost")
+    inner: object = error
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        inner = cast("Exception", error.certificate_error)
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        inner = cast("OSError", error.os_error)
+        if cause == "lost":
+            cause = "refused" if isinstance(inner, ConnectionRefusedError) else "unreachable"
+    detail = getattr(inner, "verify_message", None) or getattr(inner, "strerror", None) or ""
+    return TransportFailed(cause, str(detail))
+
+
+def trust(ca_file: str) -> ssl.SSLContext:
+    """A TLS context that trusts one more file of certificates (A2.79).
+
+    Raises:
+        TransportFailed: The file cannot be read.
+    """
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise TransportFailed("ca_file", f"{ca_file!r}: {error.strerror}") from error
+    return context

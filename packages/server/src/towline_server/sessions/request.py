@@ -1,0 +1,153 @@
+"""Permission requests of one session: asked, answered once, denied when nobody answers."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from towline_agent import Clock
+from towline_protocol import (
+    DENY,
+    PermissionAnswered,
+    PermissionId,
+    PermissionRequested,
+    PermissionResolved,
+    format_time,
+    parse_time,
+)
+from towline_server.errors import AlreadyAnswered, Rejected, SessionGone, SessionNotFound
+from towline_server.sessions.log import Log
+from towline_server.sessions.recovery import SERVER
+from towline_server.store.records import IdempotencyRecord
+
+__all__ = ["Remember", "Requests"]
+
+Remember = Callable[[msgspec.Struct], IdempotencyRecord]
+"""Makes the record that lets a repeated request be answered alike (C2.5)."""
+
+_LEAST_WINDOW_S: Final = 10.0
+"""A request that is offered again can always be answered for this long."""
+
+
+class Requests:
+    """Asks people in the name of the running turn, and takes their answers."""
+
+    def __init__(self, log: Log, *, clock: Clock, window_s: float) -> None:
+        self._log = log
+        self._clock = clock
+        self._window_s = window_s
+        self._asked: dict[PermissionId, asyncio.Event] = {}
+        self._last_alive = log.view.updated
+
+    async def ask(self, request: PermissionRequested) -> PermissionResolved:
+        """Ask people; nobody's answer is a denial at the deadline (C5.9).
+
+        A request that a crash cut is offered again with its id and the time it had left (C5.8).
+        """
+        resolved = self._log.ahead.resolved
+        if request.permission in resolved:  # somebody was quicker than the turn's resumption
+            await self._log.settle()
+            return resolved[request.permission]
+        left_s = self._time_left(request)
+        until = format_time(self._clock.now_ms() + round(left_s * 1000))
+        self._log.emit(_dated(request, until))
+        answered = self._asked[request.permission] = asyncio.Event()
+        by = "cancel"
+        try:
+            await self._log.settle()
+            await self._wait_for(answered, left_s)
+            by = "deadline"
+        finally:
+            del self._asked[request.permission]
+            taken = resolved.get(request.permission)
+            if taken is None:
+                taken = PermissionResolved(permission=request.permission, option=DENY, by=by)
+                self._log.emit(taken)
+        return taken
+
+    async def _wait_for(self, event: asyncio.Event, left_s: float) -> None:
+        """Wait for an event or for the clock."""
+        tasks = {
+            asyncio.create_task(event.wait()),
+            asyncio.create_task(self._clock.sleep(left_s)),
+        }
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def resolve(
+        self,
+        permission: PermissionId,
+        *,
+        option: str,
+        digest: str,
+        by: str,
+        note: str | None = None,
+        remember: Remember | None = None,
+    ) -> str:
+        """Take a person's decision; the first valid one wins (C5.10).
+
+        It also counts when the turn has not come to ask again yet, right after a restart.
+
+        Returns:
+            The option that stands.
+
+        Raises:
+            SessionNotFound: There was never such a request.
+            SessionGone: It ended before it was answered.
+            AlreadyAnswered: Somebody answered otherwise, or the digest does not fit; then the
+                request stays open.
+            Rejected: The option was not offered; the request stays open.
+            StoreError: It could not be kept.
+        """
+        earlier = self._log.ahead.resolved.get(permission)
+        if earlier is not None:
+            await self._log.settle()
+            return _again(earlier, option)
+        request = self._log.ahead.requests.get(permission)
+        if request is None:
+            raise SessionNotFound(
+                f"There is no permission request {permission!r} here; read the session's view."
+            )
+        if digest != request.digest:
+            raise AlreadyAnswered(
+                "The digest does not fit the request; read it again and decide on what it shows.",
+                reason="wrong_digest",
+            )
+        if option not in {offered.id for offered in request.options}:
+            raise Rejected(f"{option!r} was not offered; take one of the request's options.")
+        self._log.emit(PermissionResolved(permission=permission, option=option, by=by, note=note))
+        if remember is not None:
+            self._log.keep(remember(PermissionAnswered(option=option)))
+        await self._log.settle()
+        if permission in self._asked:
+            self._asked[permission].set()
+        return option
+
+    def _time_left(self, request: PermissionRequested) -> float:
+        """Seconds to the deadline; time in which no server ran does not count (C5.8)."""
+        if request.permission not in self._log.ahead.requests:
+            return self._window_s
+        left_ms = parse_time(request.expires_at) - parse_time(self._last_alive)
+        return min(self._window_s, max(_LEAST_WINDOW_S, left_ms / 1000))
+
+
+def _again(earlier: PermissionResolved, option: str) -> str:
+    if earlier.option == option:
+        return option  # the same answer again: a retry, not a conflict
+    if earlier.by in ("deadline", "cancel", SERVER):
+        raise SessionGone(
+            "The permission request has ended; nothing runs on this answer.", reason="expired"
+        )
+    raise AlreadyAnswered(
+        f"The request was answered with {earlier.option!r} by {earlier.by!r} already.",
+        reason="already_resolved",
+    )
+
+
+def _dated(request: PermissionRequested, until: str) -> PermissionRequested:
+    return msgspec.structs.replace(request, expires_at=until)

@@ -1,0 +1,183 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { REQUEST, TIME, useChatScreen } from "./chat_screen.tsx";
+
+const on = useChatScreen();
+
+// rules: W17
+test("an answer that streams and ends keeps its elements", async () => {
+  await on.screen.show();
+  await on.screen.startTurn();
+  await on.screen.happen({ type: "message_started", message: "msg_1", role: "assistant" });
+  const text = "# Title\n\nFirst paragraph.\n\nSecond\nline";
+  await on.screen.happen({ type: "text_delta", message: "msg_1", block: 0, at: 0, text }, false);
+  await on.screen.settle(100);
+  const article = on.screen.place.querySelector("article.agent");
+  const first = article?.querySelector(".md > p");
+  expect(first?.textContent).toBe("First paragraph.");
+  await on.screen.happen({
+    type: "message_ended",
+    message: "msg_1",
+    content: [{ type: "text", text: `${text} two.` }],
+  });
+  await on.screen.happen({ type: "turn_completed", stop_reason: "end_turn", usage: {} });
+  await on.screen.settle(100);
+  expect(on.screen.place.querySelector("article.agent")).toBe(article);
+  expect(on.screen.place.querySelector("article.agent .md > p")).toBe(first);
+  expect(article?.querySelector(".md")?.textContent).toBe("TitleFirst paragraph.Second\nline two.");
+  expect(on.screen.place.querySelector(".activity")).toBeNull();
+});
+
+// rules: C1.6
+test("a partial replaces what the deltas had built", async () => {
+  await on.screen.show();
+  await on.screen.startTurn();
+  await on.screen.happen({ type: "message_started", message: "msg_1", role: "assistant" });
+  await on.screen.happen(
+    { type: "text_delta", message: "msg_1", block: 0, at: 0, text: "Old words" },
+    false,
+  );
+  await on.screen.settle(100);
+  const content = [{ type: "text", text: "New words" } as const];
+  on.screen.chat.frames([{ kind: "partial", value: { message: "msg_1", content } }]);
+  await on.screen.happen(
+    { type: "text_delta", message: "msg_1", block: 0, at: 9, text: " go on" },
+    false,
+  );
+  await on.screen.settle(100);
+  expect(on.screen.place.querySelector(".md")?.textContent).toBe("New words go on");
+});
+
+describe("a tool card", () => {
+  const call = {
+    type: "tool_call",
+    id: "call_1",
+    name: "look",
+    arguments: '{"at":"here"}',
+  } as const;
+
+  beforeEach(async () => {
+    await on.screen.show();
+    await on.screen.startTurn();
+    await on.screen.happen({ type: "message_ended", message: "msg_1", content: [call] });
+    await on.screen.happen({
+      type: "tool_proposed",
+      call: "call_1",
+      tool: "look",
+      arguments: call.arguments,
+      title: "Look here",
+      effect: "read",
+    });
+    await on.screen.happen({ type: "tool_started", call: "call_1" });
+    await on.screen.happen(
+      { type: "tool_output_delta", call: "call_1", at: 0, text: "one\ntwo" },
+      false,
+    );
+    await on.screen.settle();
+  });
+
+  const card = (): HTMLDetailsElement =>
+    on.screen.place.querySelector("details.tool") as HTMLDetailsElement;
+
+  async function open(): Promise<void> {
+    card().open = true;
+    card().dispatchEvent(new Event("toggle"));
+    await on.screen.settle();
+  }
+
+  test("says in one line what runs and what it printed last", () => {
+    expect(card().querySelector("summary")?.textContent).toBe("Look hereRunningtwo");
+  });
+
+  test("shows arguments and growing output when it is opened", async () => {
+    await open();
+    await on.screen.happen(
+      { type: "tool_output_delta", call: "call_1", at: 7, text: "\nthree" },
+      false,
+    );
+    await on.screen.settle();
+    const wells = [...card().querySelectorAll("pre")].map((well) => well.textContent);
+    expect(wells).toEqual(['{\n  "at": "here"\n}', "one\ntwo\nthree"]);
+  });
+
+  test("shows a failure in the line, not only inside", async () => {
+    await on.screen.happen({
+      type: "tool_ended",
+      call: "call_1",
+      status: "failed",
+      is_error: true,
+      content: [{ type: "text", text: "No such on.screen.place.\nLook elsewhere." }],
+      duration_ms: 1_500,
+    });
+    await on.screen.settle();
+    expect(card().className).toContain("bad");
+    expect(card().querySelector("summary")?.textContent).toBe(
+      "Look hereFailed1.5 sNo such on.screen.place.",
+    );
+  });
+
+  test("an artifact or block of an unknown kind is shown, not lost", async () => {
+    await on.screen.happen({
+      type: "tool_ended",
+      call: "call_1",
+      status: "dreamt",
+      content: [{ type: "unknown", name: "smell", raw: { note: "roses" } }],
+    });
+    await open();
+    expect(card().querySelector(".tool-status")?.textContent).toBe("dreamt");
+    expect(card().textContent).toContain("roses");
+  });
+});
+
+// rules: W16
+test("a long conversation shows its last 60 entries, and more when asked", async () => {
+  const messages = Array.from({ length: 200 }, (_, at) => ({
+    seq: at + 1,
+    role: "user",
+    id: `pmt_${at}`,
+    turn: `trn_${at}`,
+    time: TIME,
+    content: [{ type: "text", text: `Message ${at}` } as const],
+    cut: null,
+    key: null,
+    mark: null,
+  }));
+  await on.screen.show({ messages, seq: 200, older: true });
+  expect(on.screen.place.querySelectorAll("article")).toHaveLength(60);
+  on.screen.button("Earlier messages").click();
+  await on.screen.settle();
+  expect(on.screen.place.querySelectorAll("article")).toHaveLength(120);
+  expect(on.screen.place.querySelector("article")?.textContent).toBe("Message 80");
+});
+
+test("a turn that failed says at its place what was wrong and whether to try again", async () => {
+  await on.screen.show();
+  await on.screen.startTurn();
+  const fault = {
+    code: "provider_rate_limit",
+    message: "Too many requests.",
+    retry: "same_request",
+    retry_after_s: 41.2,
+  };
+  await on.screen.happen({ type: "turn_failed", fault, usage: {} });
+  await on.screen.settle();
+  const told = on.screen.place.querySelector(".log .failure")?.textContent;
+  expect(told).toBe("This turn failedToo many requests.Trying again can help in 42 s.");
+});
+
+// rules: W24
+test("the status region tells the news of a turn, the log is silent", async () => {
+  await on.screen.show();
+  const region = on.screen.place.querySelector('[role="status"][aria-live="polite"]');
+  const news: (string | null | undefined)[] = [];
+  await on.screen.startTurn();
+  await on.screen.settle();
+  news.push(region?.textContent);
+  await on.screen.happen(REQUEST);
+  await on.screen.settle();
+  news.push(region?.textContent);
+  await on.screen.happen({ type: "turn_completed", stop_reason: "end_turn", usage: {} });
+  await on.screen.settle();
+  news.push(region?.textContent);
+  expect(news).toEqual(["Working", "Approval needed", "Answer complete"]);
+  expect(on.screen.place.querySelector('[role="log"]')?.getAttribute("aria-live")).toBe("off");
+});

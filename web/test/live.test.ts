@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { IDLE, LINK_TIMES, type LinkState } from "../src/core/link.ts";
+import { emptyView, reduce } from "../src/core/reducer.ts";
+import { Live, type LiveSink } from "../src/platform/live.ts";
+import type { Incoming } from "../src/protocol/events.ts";
+import type { Hello, SessionView } from "../src/protocol/types.gen.ts";
+import { FakeServer, FakeStream, json, problem } from "./fake_server.ts";
+
+const TIME = "2026-01-31T09:00:00.000Z";
+const HELLO = { log: "log_a", last_seq: 0, now: TIME, server_version: "1" };
+const EVENTS = "/api/sessions/ses_a/events";
+const VIEW = "/api/sessions/ses_a/view";
+
+/** A stored event that changes no more than the number. */
+const stored = (seq: number): Record<string, unknown> => ({
+  seq,
+  session: "ses_a",
+  time: TIME,
+  event: { type: "notice", code: "n", message: `${seq}` },
+});
+
+class Sink implements LiveSink {
+  current = emptyView();
+  state: LinkState = IDLE;
+  hellos: Hello[] = [];
+  views = 0;
+
+  view(view: SessionView): void {
+    this.current = view;
+    this.views += 1;
+  }
+
+  frames(frames: readonly Incoming[]): { seq: number; lost: boolean } {
+    for (const frame of frames) this.current = reduce(this.current, frame);
+    return { seq: this.current.seq, lost: this.current.lost };
+  }
+
+  hello(hello: Hello): void {
+    this.hellos.push(hello);
+  }
+
+  link(state: LinkState): void {
+    this.state = state;
+  }
+}
+
+let server: FakeServer;
+let streams: FakeStream[];
+let sink: Sink;
+let live: Live;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  streams = [];
+  server = new FakeServer()
+    .on(`GET ${VIEW}`, () => json({ log: "log_a", seq: 2, view: { ...emptyView(), seq: 2 } }))
+    .on(`GET ${EVENTS}`, () => {
+      const stream = new FakeStream();
+      streams.push(stream);
+      return stream.response;
+    });
+  sink = new Sink();
+  live = new Live("ses_a", "page_1", sink, LINK_TIMES);
+});
+
+afterEach(() => {
+  live.put({ type: "close" });
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+/** Lets what is on its way arrive, without any time passing. */
+const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
+
+async function goLive(): Promise<FakeStream> {
+  live.put({ type: "start" });
+  await settle();
+  const stream = streams.at(-1) as FakeStream;
+  stream.send(HELLO, "hello");
+  await settle();
+  expect(sink.state.phase).toBe("live");
+  return stream;
+}
+
+const cursors = (): (string | null)[] =>
+  server.to(EVENTS).map(({ headers }) => headers.get("last-event-id"));
+
+// rules: C4.4
+test("a cold start reads the view, then follows from its number under its own name", async () => {
+  await goLive();
+  expect(server.seen.map(({ path }) => path)).toEqual([VIEW, `${EVENTS}?reader=page_1`]);
+  expect(cursors()).toEqual(["2"]);
+  expect(sink.hellos).toEqual([HELLO]);
+});
+
+// rules: C4.2 W04
+test("a cut of any kind goes on from the last event that was applied", async () => {
+  const stream = await goLive();
+  stream.send(stored(3));
+  stream.send(stored(4));
+  await settle();
+  stream.break();
+  await settle();
+  expect(cursors()).toEqual(["2", "4"]);
+  streams.at(-1)?.send(HELLO, "hello");
+  streams.at(-1)?.send(stored(4));
+  streams.at(-1)?.send(stored(5));
+  await settle();
+  streams.at(-1)?.end();
+  await settle();
+  expect(cursors()).toEqual(["2", "4", "5"]);
+  expect(sink.current.notices.map(({ message }) => message)).toEqual(["3", "4", "5"]);
+  expect(sink.views).toBe(1);
+});
+
+// rules: C4.3 W05
+test("a hole, a gap and another log each fetch the view anew", async () => {
+  const stream = await goLive();
+  stream.send(stored(4));
+  await settle();
+  expect(sink.views).toBe(2);
+
+  streams.at(-1)?.send(HELLO, "hello");
+  streams.at(-1)?.send({ requested: "2", last: 9, reason: "too_long" }, "gap");
+  await settle();
+  expect(sink.views).toBe(3);
+
+  streams.at(-1)?.send({ ...HELLO, log: "log_b" }, "hello");
+  streams.at(-1)?.send(stored(3));
+  await settle();
+  expect(sink.views).toBe(4);
+  expect(sink.current.seq).toBe(2);
+});
+
+// rules: C1.11
+test("a frame that cannot be read is counted and passed over", async () => {
+  const stream = await goLive();
+  stream.write("data: {half\n\n");
+  stream.send({ seq: 3 });
+  stream.send(stored(3));
+  await settle();
+  expect(live.broken).toBe(2);
+  expect(sink.current.seq).toBe(3);
+});
+
+// rules: C3.6
+test("a reset comes back after its time", async () => {
+  const stream = await goLive();
+  stream.send({ retry_ms: 1_500 }, "reset");
+  await settle();
+  await vi.advanceTimersByTimeAsync(1_499);
+  expect(streams).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(streams).toHaveLength(2);
+});
+
+// rules: C4.5
+test("45 s without a byte count as a cut; a comment is a byte", async () => {
+  const stream = await goLive();
+  await vi.advanceTimersByTimeAsync(44_000);
+  stream.write(": still here\n\n");
+  await settle();
+  await vi.advanceTimersByTimeAsync(44_000);
+  expect(streams).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(1_001);
+  expect(streams).toHaveLength(2);
+  expect(server.to(EVENTS)[0]?.signal?.aborted).toBe(true);
+});
+
+test("stop aborts the request and nothing more comes of it", async () => {
+  const stream = await goLive();
+  live.put({ type: "stop" });
+  stream.send(stored(3));
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(sink.state.phase).toBe("idle");
+  expect(sink.current.seq).toBe(2);
+  expect(streams).toHaveLength(1);
+});
+
+// rules: C4.4
+test("a session that is gone is told as gone", async () => {
+  server.on(`GET ${VIEW}`, () => problem(404, "not_found"));
+  live.put({ type: "start" });
+  await settle();
+  expect(sink.state).toMatchObject({ phase: "failed", failure: "gone" });
+});
+
+// rules: C2.1
+test("a stream without our header is not ours", async () => {
+  server.on(`GET ${EVENTS}`, () => new FakeStream({}).response);
+  live.put({ type: "start" });
+  await settle();
+  expect(sink.state).toMatchObject({ phase: "failed", failure: "contract_unavailable" });
+});
+
+// rules: C4.7
+test("a proxy's 404 in front of the stream is no end of the session", async () => {
+  server.on(`GET ${EVENTS}`, () => new Response("No", { status: 404 }));
+  live.put({ type: "start" });
+  await settle();
+  expect(sink.state.phase).toBe("retrying");
+});
+
+// rules: C4.6
+test("a refused credential is asked for twice more, then a person must sign in", async () => {
+  server.on(`GET ${VIEW}`, () => problem(401, "unauthorized"));
+  live.put({ type: "start" });
+  await settle();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(server.to(VIEW)).toHaveLength(3);
+  expect(sink.state).toMatchObject({ phase: "failed", failure: "unauthorized" });
+});

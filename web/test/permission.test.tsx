@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest";
+import type { PermissionRequested } from "../src/protocol/types.gen.ts";
+import { REQUEST, SESSION, useChatScreen } from "./chat_screen.tsx";
+import { json, problem } from "./fake_server.ts";
+
+const PERMISSION = `/api/sessions/${SESSION}/permissions/prm_1`;
+
+const on = useChatScreen();
+
+// rules: W07
+describe("a permission", () => {
+  async function ask(request: PermissionRequested = REQUEST): Promise<void> {
+    await on.screen.show();
+    await on.screen.startTurn();
+    await on.screen.happen(request);
+    await on.screen.settle();
+  }
+
+  const dialog = (): HTMLDialogElement =>
+    on.screen.place.querySelector("dialog") as HTMLDialogElement;
+
+  test("takes no tap in its first 400 ms", async () => {
+    on.screen.server.on(`POST ${PERMISSION}`, () => json({ option: "deny" }));
+    await ask();
+    expect(on.screen.button("Deny").disabled).toBe(true);
+    expect(on.screen.button("Review").disabled).toBe(true);
+    await on.screen.settle(400);
+    expect(on.screen.button("Deny").disabled).toBe(false);
+  });
+
+  test("shows all of a long command, and recites the digest with the answer", async () => {
+    on.screen.server.on(`POST ${PERMISSION}`, () => json({ option: "allow_once" }));
+    await ask();
+    await on.screen.settle(400);
+    await on.screen.press("Review");
+    expect(dialog().querySelector("pre")?.textContent).toBe(REQUEST.preview.text);
+    on.screen.button("Allow once", dialog()).click();
+    await on.screen.press("Allow once", dialog());
+    const sent = on.screen.server.to(PERMISSION);
+    expect(sent.map(({ body }) => body)).toEqual([
+      { option: "allow_once", digest: REQUEST.digest },
+    ]);
+    expect(sent[0]?.headers.get("idempotency-key")).toHaveLength(32);
+    await on.screen.happen({
+      type: "permission_resolved",
+      permission: "prm_1",
+      option: "allow_once",
+      by: "ada",
+    });
+    await on.screen.settle();
+    expect(dialog()).toBeNull();
+    expect(on.screen.place.querySelector(".request")).toBeNull();
+  });
+
+  test("that cannot be read whole can only be denied", async () => {
+    await ask({ ...REQUEST, preview: { ...REQUEST.preview, truncated: true } });
+    await on.screen.settle(400);
+    await on.screen.press("Review");
+    expect(on.screen.button("Allow once", dialog()).disabled).toBe(true);
+    expect(on.screen.button("Always allow", dialog()).disabled).toBe(true);
+    expect(on.screen.button("Deny", dialog()).disabled).toBe(false);
+  });
+
+  test("asks once more before it allows for always", async () => {
+    on.screen.server.on(`POST ${PERMISSION}`, () => json({ option: "allow_always" }));
+    await ask();
+    await on.screen.settle(400);
+    await on.screen.press("Review");
+    await on.screen.press("Always allow", dialog());
+    expect(on.screen.server.to(PERMISSION)).toHaveLength(0);
+    await on.screen.press("Always allow", dialog());
+    expect(on.screen.server.to(PERMISSION)).toHaveLength(1);
+  });
+
+  test("says why an answer was not taken, and takes another", async () => {
+    on.screen.server.on(`POST ${PERMISSION}`, () =>
+      problem(422, "rejected", { detail: "Wrong digest." }),
+    );
+    await ask();
+    await on.screen.settle(400);
+    await on.screen.press("Deny");
+    expect(on.screen.place.querySelector(".request .complaint")?.textContent).toContain(
+      "Wrong digest.",
+    );
+    expect(on.screen.button("Deny").disabled).toBe(false);
+  });
+
+  // rules: W06
+  test("that somebody else answered says so for a moment", async () => {
+    await ask();
+    expect(document.title).toBe("(1) New chat · towline");
+    await on.screen.happen({
+      type: "permission_resolved",
+      permission: "prm_1",
+      option: "deny",
+      by: "Pixel 8",
+    });
+    await on.screen.settle();
+    expect(on.screen.place.querySelector(".request")?.textContent).toContain("Already answered");
+    await on.screen.settle(5_000);
+    expect(on.screen.place.querySelector(".request")).toBeNull();
+  });
+});
