@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help uv run-env dev-env node-env web-env up test test-web check lint format web types vectors api model bench clean
+.PHONY: help uv run-env dev-env node-env web-env up test test-web check lint lint-style format web types vectors api model bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -85,16 +85,21 @@ test-web:
 	  *) echo 'SKIPPED the tests of the page: NO NODE could be installed.';; \
 	esac; fi
 
-check: lint
-	@echo 'Running the fast tests ...'
-	@$(BIN)/pytest -q -m 'not slow and not model and not chromium'
+check: lint-style
+	@echo 'Checking the types and running the fast tests ...'
+	@$(BIN)/basedpyright >.venv/types.txt 2>&1 & types=$$!; \
+	$(BIN)/pytest -q -m 'not slow and not model and not chromium'; tests=$$?; \
+	wait $$types || { cat .venv/types.txt; exit 1; }; exit $$tests
 
-lint: dev-env
+lint: lint-style
+	@echo 'Checking the types ...'
+	@$(BIN)/basedpyright
+
+lint-style: dev-env
 	@echo 'Running the linters ...'
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --quiet --check || { echo 'Some files are not in their form: make format'; exit 1; }
 	@$(BIN)/lint-imports --no-logo >.venv/lint-imports.txt 2>&1 || { cat .venv/lint-imports.txt; exit 1; }
-	@$(BIN)/basedpyright
 
 format: dev-env
 	@$(BIN)/ruff check --quiet --fix

@@ -5,15 +5,13 @@ import asyncio
 
 from aiohttp import web
 
-CHUNK = (
-    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,'
-    b'"delta":{"content":"word "},"finish_reason":null}]}\n\n'
-)
+HEAD = b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":['
+CHUNK = HEAD + b'{"index":0,"delta":{"content":"word "},"finish_reason":null}]}\n\n'
 END = (
-    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,'
-    b'"delta":{},"finish_reason":"stop"}]}\n\n'
-    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],'
-    b'"usage":{"prompt_tokens":10,"completion_tokens":10,"total_tokens":20}}\n\n'
+    HEAD
+    + b'{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+    + HEAD
+    + b'],"usage":{"prompt_tokens":10,"completion_tokens":10,"total_tokens":20}}\n\n'
     b"data: [DONE]\n\n"
 )
 

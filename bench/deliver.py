@@ -2,7 +2,8 @@
 
 Both servers push the same small frames to the same number of readers over loopback and join what
 waits into pieces of up to 64 KiB. Publishing stands in the same process as serving, so the figure
-holds the whole path: one publish, many queues, one send for each piece.
+holds the whole path: one publish, many queues, one send for each piece. Frames come in bursts, and
+the next window begins when every reader has all of the last one: no queue overflows.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import socket
 import statistics
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from multiprocessing.connection import Connection
 
 import uvicorn
@@ -19,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
+
 from towline_protocol import (
     Envelope,
     MessageId,
@@ -31,7 +33,9 @@ from towline_server.stream.hub import Hub
 from towline_server.stream.pump import EventStream
 
 READERS = 16
-FRAMES = 20_000
+WINDOWS = 10
+FRAMES = 2_000
+"""In a window; less than a session's queue holds."""
 BURST = 10
 ROUNDS = 5
 PIECE = 64 * 1024
@@ -45,6 +49,10 @@ FRAME = encode_event(
         )
     )
 )
+
+
+MARK = FRAME.count(b"{")
+"""How often this byte stands in a frame: one byte is never cut by the network."""
 
 
 class Floor:
@@ -94,13 +102,11 @@ async def serve(kind: str, listener: socket.socket, pipe: Connection) -> None:
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     publish = floor.publish if kind == "floor" else hub.publish
     loop = asyncio.get_running_loop()
-    while await loop.run_in_executor(None, pipe.recv) == "go":
+    while await loop.run_in_executor(None, pipe.recv):
         for _ in range(FRAMES // BURST):
             for _ in range(BURST):
                 publish(FRAME)
             await asyncio.sleep(0)
-    server.should_exit = True
-    server.force_exit = True
     await serving
 
 
@@ -114,44 +120,58 @@ def run_server(kind: str, listener: socket.socket, pipe: Connection) -> None:
     asyncio.run(serve(kind, listener, pipe))
 
 
-async def read(port: int, ready: asyncio.Semaphore, total: int) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-    await reader.readuntil(b"\r\n\r\n")
-    ready.release()
-    while total > 0:
-        data = await reader.read(1 << 18)
-        if not data:
-            break
-        total -= data.count(b"\n\n")
-    writer.close()
+class Reader:
+    """One connection that counts what it gets."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def open(self) -> None:
+        self._writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await self._reader.readuntil(b"\r\n\r\n")
+
+    async def take_window(self) -> None:
+        left = FRAMES * MARK
+        while left > 0:
+            data = await self._reader.read(1 << 18)
+            if not data:
+                raise ConnectionError("The server cut a reader: the figure would be wrong.")
+            left -= data.count(b"{")
+
+    def close(self) -> None:
+        self._writer.close()
 
 
-async def one_round(port: int, pipe: Connection) -> float:
-    ready = asyncio.Semaphore(0)
-    readers = [asyncio.create_task(read(port, ready, FRAMES)) for _ in range(READERS)]
-    for _ in range(READERS):
-        await ready.acquire()
-    await asyncio.sleep(0.2)
+async def one_round(port: int, go: Callable[[], None]) -> float:
+    """Deliveries a second; `go` has the server publish a window."""
+    readers = [Reader(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(READERS)]
+    for reader in readers:
+        await reader.open()
+    await asyncio.sleep(0.2)  # all of them wait for frames now
     began = time.perf_counter()
-    pipe.send("go")
-    await asyncio.gather(*readers)
-    return READERS * FRAMES / (time.perf_counter() - began)
+    for _ in range(WINDOWS):
+        go()
+        await asyncio.gather(*[reader.take_window() for reader in readers])
+    took = time.perf_counter() - began
+    for reader in readers:
+        reader.close()
+    return READERS * WINDOWS * FRAMES / took
 
 
 def measure(kind: str) -> float:
     listener = socket.create_server(("127.0.0.1", 0))
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("fork").Process(
-        target=run_server, args=(kind, listener, theirs)
+    process = multiprocessing.get_context("spawn").Process(
+        target=run_server, args=(kind, listener, theirs), daemon=True
     )
     process.start()
-    port = listener.getsockname()[1]
-    rate = asyncio.run(one_round(port, ours))
-    ours.send("stop")
-    process.join()
-    listener.close()
-    return rate
+    try:
+        return asyncio.run(one_round(listener.getsockname()[1], lambda: ours.send(True)))
+    finally:
+        process.kill()  # it serves for ever
+        process.join()
+        listener.close()
 
 
 def main() -> None:

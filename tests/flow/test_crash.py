@@ -5,19 +5,26 @@ and a tool that leaves marks outside the store.
 """
 
 import asyncio
-import itertools
-import os
 import signal
-import sqlite3
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import pytest
+from flow.lane import (
+    PATIENCE_S,
+    Lane,
+    claim_token,
+    decode,
+    make_folder,
+    make_order,
+    open_lane,
+    read_log,
+)
 
 from towline_agent.workspaces.processes import list_processes
 from towline_client import (
@@ -42,7 +49,6 @@ from towline_protocol import (
     PromptAccepted,
     PromptAdmitted,
     PromptDelivered,
-    SessionId,
     SseDecoder,
     Text,
     ToolEnded,
@@ -52,73 +58,14 @@ from towline_protocol import (
     TurnResumed,
     TurnStarted,
     block_text,
-    decode_envelope,
 )
 
-SERVER: Final = Path(__file__).with_name("crash_server.py")
 LANES: Final = 2
 """Points that are tried at once."""
-POINT_S: Final = 60.0
-"""The longest that one point may take; it is some hundred milliseconds on an idle machine."""
 QUICK: Final = LinkPolicy(first_ms=20, most_ms=100, patience=1_000_000, long_ms=100)
 """Comes back sooner than a person's client, so that a point does not wait for its turn."""
 
-_ports = itertools.count(18_000 + os.getpid() % 1000 * 10, 25)
-
 pytestmark = pytest.mark.slow
-
-
-class Lane:
-    """A process that serves one order after the other."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._pid: int | None = None
-
-    async def start(self, order: Mapping[str, object]) -> dict[str, Any]:
-        """The `ready` line of a new server."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(order) + b"\n")
-        line = await self._line()
-        assert line["word"] == "ready", line
-        self._pid = line["pid"]
-        return line
-
-    async def ended(self) -> int:
-        """How the server ended."""
-        line = await self._line()
-        self._pid = None
-        assert line["word"] == "ended", line
-        return line.get("status", 0)
-
-    def kill(self) -> None:
-        if self._pid is not None:
-            os.kill(self._pid, signal.SIGKILL)
-
-    async def _line(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        text = await self._process.stdout.readline()
-        assert text, "the lane is gone"
-        return msgspec.json.decode(text)
-
-
-@asynccontextmanager
-async def _open_lane() -> AsyncGenerator[Lane]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(SERVER),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    lane = Lane(process)
-    try:
-        yield lane
-    finally:
-        lane.kill()
-        assert process.stdin is not None
-        process.stdin.close()
-        async with asyncio.timeout(POINT_S):
-            await process.wait()
 
 
 class Witness:
@@ -146,13 +93,6 @@ class Witness:
                 if event.id is not None:
                     self.seen.append((int(event.id), event.data))
             yield chunk
-
-
-async def _token(url: str, code: str) -> str:
-    async with Client(url) as client:
-        token = (await client.claim(code)).token
-    assert token is not None
-    return token
 
 
 async def _send(session: Session, text: str) -> PromptAccepted:
@@ -183,32 +123,9 @@ async def _end_of_turn(session: Session) -> None:
             return
 
 
-def _folder(parent: Path, number: int) -> Path:
-    folder = parent / f"{number}"
-    folder.mkdir()
-    return folder
-
-
-def _read_log(folder: Path, session: SessionId) -> list[bytes]:
-    """The stored bytes, in order; the numbers must be 1, 2, 3 …"""
-    connection = sqlite3.connect(folder / "data" / "towline.db")
-    rows = connection.execute(
-        "SELECT seq, data FROM events WHERE session = ? ORDER BY seq", (session,)
-    ).fetchall()
-    connection.close()
-    assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
-    return [row[1] for row in rows]
-
-
 def _read_marks(folder: Path) -> list[str]:
     marks = folder / "marks"
     return marks.read_text(encoding="utf-8").split() if marks.exists() else []
-
-
-def _decode(data: bytes) -> Envelope:
-    envelope = decode_envelope(data)
-    assert isinstance(envelope, Envelope)
-    return envelope
 
 
 class Run:
@@ -218,8 +135,8 @@ class Run:
         self, log: list[bytes], marks: list[str], seen: list[tuple[int, bytes]], told: str
     ) -> None:
         self.log = log
-        self.events = [_decode(data).event for data in log]
-        self.turns = [_decode(data).turn for data in log]
+        self.events = [decode(data).event for data in log]
+        self.turns = [decode(data).turn for data in log]
         self.marks = marks
         self.seen = seen
         self.told = told
@@ -234,10 +151,10 @@ class Run:
 
 async def _live(lane: Lane, order: dict[str, object], folder: Path) -> Run:
     """Prompt a server that dies as its order says, start it again, and wait for the end."""
-    order = {"folder": str(folder), "port": next(_ports), **order}
+    order = {**make_order(folder), **order}
     ready = await lane.start(order)
     witness = Witness(ready["url"])
-    token = await _token(ready["url"], ready["code"])
+    token = await claim_token(ready["url"], ready["code"])
     async with Client(ready["url"], token, transport=witness, policy=QUICK) as client:
         session = await client.open()
         people = asyncio.create_task(_approve(session))
@@ -253,7 +170,7 @@ async def _live(lane: Lane, order: dict[str, object], folder: Path) -> Run:
         await people  # the views have ended
     lane.kill()
     await lane.ended()
-    log = _read_log(folder, session.id)
+    log = read_log(folder, session.id)
     run = Run(log, _read_marks(folder), witness.seen, told)
     assert run.of(PromptAdmitted)[0].prompt == accepted.prompt
     return run
@@ -325,8 +242,10 @@ async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
         for point in points:
             tried.append(point)
             try:
-                async with asyncio.timeout(POINT_S):
-                    run = await _live(lane, {**point, "mode": mode}, _folder(tmp_path, len(tried)))
+                async with asyncio.timeout(PATIENCE_S):
+                    run = await _live(
+                        lane, {**point, "mode": mode}, make_folder(tmp_path, len(tried))
+                    )
                 _check(run)
                 _check_point(run, point)
             except Exception as error:
@@ -335,8 +254,8 @@ async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
 
     began = time.monotonic()
     async with AsyncExitStack() as stack:
-        lanes = [await stack.enter_async_context(_open_lane()) for _ in range(LANES)]
-        baseline = await _live(lanes[0], {"mode": mode}, _folder(tmp_path, 0))
+        lanes = [await stack.enter_async_context(open_lane()) for _ in range(LANES)]
+        baseline = await _live(lanes[0], {"mode": mode}, make_folder(tmp_path, 0))
         _check(baseline)
         points = _points(baseline)
         assert len(points) == 2 * events + 2
@@ -353,11 +272,11 @@ async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
 @pytest.mark.rules("C2.5", "S25")
 @pytest.mark.parametrize("kill", ["before", "after"])
 async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_path: Path) -> None:
-    folder = _folder(tmp_path, 1)
-    order = {"folder": str(folder), "port": next(_ports)}
-    async with asyncio.timeout(POINT_S), _open_lane() as lane:
+    folder = make_folder(tmp_path)
+    order = make_order(folder)
+    async with asyncio.timeout(PATIENCE_S), open_lane() as lane:
         ready = await lane.start({**order, "kill": kill, "seq": 1})
-        async with Client(ready["url"], await _token(ready["url"], ready["code"])) as client:
+        async with Client(ready["url"], await claim_token(ready["url"], ready["code"])) as client:
             new = CreateSession(prompt=(Text(text="mark here"),))
             making = asyncio.create_task(client.create_session(new, key="once"))
             assert await lane.ended() == -signal.SIGKILL
@@ -368,7 +287,7 @@ async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_
             assert [row.id for row in (await client.list_sessions()).sessions] == [made.id]
         lane.kill()
         await lane.ended()
-    events = [_decode(data).event for data in _read_log(folder, made.id)]
+    events = [decode(data).event for data in read_log(folder, made.id)]
     assert [type(event) for event in events].count(PromptAdmitted) == 1
     assert _read_marks(folder) == ["here"]
 
@@ -377,11 +296,11 @@ async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_
 async def test_a_program_of_a_killed_server_does_not_run_beside_the_resumed_turn(
     tmp_path: Path,
 ) -> None:
-    folder = _folder(tmp_path, 1)
-    order = {"folder": str(folder), "port": next(_ports)}
-    async with asyncio.timeout(POINT_S), _open_lane() as lane:
+    folder = make_folder(tmp_path)
+    order = make_order(folder)
+    async with asyncio.timeout(PATIENCE_S), open_lane() as lane:
         ready = await lane.start(order)
-        token = await _token(ready["url"], ready["code"])
+        token = await claim_token(ready["url"], ready["code"])
         async with Client(ready["url"], token, policy=QUICK) as client:
             session = await client.open()
             await session.prompt("run sh -c 'echo here; sleep 600; echo >late'")

@@ -279,7 +279,7 @@ async def test_after_137_of_500_events_come_the_other_363_then_what_is_open_then
             names = [event.event for event in wire.events if event.id is None]
             assert names == ["hello", "partial"]
             gate.set()
-            await wire.until(lambda: b"turn_completed" in wire.pieces[-1])
+            await wire.until(lambda: b"turn_completed" in wire.events[-1].data)
             assert wire.ids == list(range(138, view.seq + 4))
 
 
@@ -314,7 +314,7 @@ async def test_a_cursor_that_cannot_be_served_is_told_at_once_and_the_view_is_th
         async with client.follow(session, query=f"after={view.seq}") as wire:
             await wire.take(1)
             await client.prompt(session, "go on")
-            await wire.until(lambda: b"turn_completed" in wire.pieces[-1])
+            await wire.until(lambda: b"turn_completed" in b"".join(wire.pieces))
             assert wire.ids[0] == view.seq + 1
 
 

@@ -19,6 +19,8 @@ PROMPTS = {
 }
 """The three fixed prompts, each with what its tool card says."""
 
+COMPOSER = "Message"
+
 _FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -47,7 +49,7 @@ def page(browser: Browser, product: Product) -> Generator[Page]:
     faults: list[str] = []
     made.on("pageerror", lambda error: faults.append(str(error)))
     made.goto(_fresh_link(product))
-    expect(made.get_by_role("textbox")).to_be_visible()
+    expect(made.get_by_role("textbox", name=COMPOSER)).to_be_visible()
     assert "code=" not in made.url, "the code must not stay in the address"
     yield made
     context.close()
@@ -69,7 +71,7 @@ def _fresh_link(product: Product) -> str:
 
 
 def _send(page: Page, prompt: str) -> None:
-    page.get_by_role("textbox").fill(prompt)
+    page.get_by_role("textbox", name=COMPOSER).fill(prompt)
     page.get_by_role("button", name="Send").click()
 
 
@@ -96,7 +98,7 @@ def test_a_prompt_gives_streamed_text_and_a_tool_card(
 
 @pytest.mark.rules("W05", "W14")
 def test_a_reload_in_mid_stream_shows_the_same_view(page: Page, product: Product) -> None:
-    _send(page, "Read the file poem.txt and repeat the whole poem word for word.")
+    _send(page, "What does the file poem.txt say? Write out all its lines.")
     stream = page.locator("article.agent").last
     expect(stream).to_contain_text(_words(POEM)[0], timeout=LONG_S * 1000)
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
@@ -118,5 +120,5 @@ def test_a_reload_in_mid_stream_shows_the_same_view(page: Page, product: Product
 
 
 def _words(text: str) -> list[str]:
-    """The bare words: Markdown's signs are not on the screen."""
-    return re.findall(r"[A-Za-z0-9]+", text)
+    """The bare words: Markdown's signs and numbers are not on the screen."""
+    return re.findall(r"[A-Za-z]+", text)

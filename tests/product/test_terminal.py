@@ -85,5 +85,6 @@ def test_a_talk_in_a_terminal_streams_uses_a_tool_and_can_be_taken_up_again(
 
     again = Terminal(product, "--session", session[1])
     again.wait_for("lighthouse", 60)
+    again.wait_for(r"> ?$", 60)
     again.type("\x04")
     assert again.end() == 0

@@ -430,7 +430,7 @@ class ScriptedHost(LocalHost):
                 case MessageStarted(message=id_) | ToolProposed(call=id_):
                     begun[id_] += 1
                 case PermissionRequested(permission=id_):
-                    begun[id_] += 1
+                    begun[id_] = 1  # the same id again replaces the request (C5.8)
                 case MessageEnded(message=id_) | MessageDiscarded(message=id_):
                     ended[id_] += 1
                 case ToolEnded(call=id_) | PermissionResolved(permission=id_):

@@ -89,7 +89,7 @@ class LocalProvider:
                     base_url=self._served.base_url,
                     api_key=self._served.key,
                     facts=LOCAL_MODEL_FACTS,
-                    flags=ChatFlags(wrap_results=True),
+                    flags=ChatFlags(one_call=True, wrap_results=True),
                 )
                 if self._warm is not None:
                     self.speed = await self._warm(self._served)

@@ -19,6 +19,7 @@ TowlineError
 ├─ AccessDenied                no credential, or an unknown one
 ├─ TooManyTries                too many wrong codes
 ├─ KeyReused                   one idempotency key, two bodies
+├─ StillRunning                the first request of an idempotency key takes too long
 ├─ BodyTooLarge, MediaUnsupported, RouteNotFound, MethodRefused, Draining
 ├─ HostRefused                 a host or origin that is not ours
 └─ AddressInUse                another program listens there
@@ -48,6 +49,7 @@ __all__ = [
     "SessionError",
     "SessionGone",
     "SessionNotFound",
+    "StillRunning",
     "StoreCorrupt",
     "StoreError",
     "StoreFull",
@@ -125,6 +127,12 @@ class KeyReused(TowlineError):
     """An `Idempotency-Key` came again with another body (C2.5)."""
 
     code: ClassVar[str] = "idempotency_conflict"
+
+
+class StillRunning(TowlineError):
+    """The first request with this `Idempotency-Key` takes too long; ask again (C2.5)."""
+
+    code: ClassVar[str] = "upstream_unavailable"
 
 
 class BodyTooLarge(TowlineError):

@@ -17,6 +17,7 @@ import msgspec
 import uvicorn
 
 from towline_agent import Clock, Mint, SystemClock, mint_now
+from towline_protocol import UsageError
 from towline_server.api.access import Access
 from towline_server.api.app import make_app
 from towline_server.api.guard import Guard
@@ -237,26 +238,43 @@ async def _run(
     grace_s: float,
 ) -> None:
     """Resume, serve, and drain when a signal comes."""
-    resumed = await built.sessions.start()
-    server = OwnSignals(uvicorn_config(built.app))
-    store.announce(built.url)
-    with _run_file(run_file, RunFile(url=built.url, pid=os.getpid(), token=built.token)):
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        sweeper = asyncio.create_task(_sweep(store, clock))
+    with _signals() as stop:
         try:
-            stop = _signals()
-            code, _ = built.access.new_code()
-            on_ready(Ready(url=built.url, code=code, token=built.token, resumed=resumed))
-            await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
-            built.streams.drain()
-            await built.sessions.drain(grace_s)
+            resumed = await built.sessions.start()
+            store.announce(built.url)
+            with _run_file(run_file, RunFile(url=built.url, pid=os.getpid(), token=built.token)):
+                code, _ = built.access.new_code()
+                ready = Ready(url=built.url, code=code, token=built.token, resumed=resumed)
+                sweeper = asyncio.create_task(_sweep(store, clock))
+                try:
+                    await _serve_until(stop, built, listener, lambda: on_ready(ready), grace_s)
+                finally:
+                    sweeper.cancel()
+                    await asyncio.wait({sweeper})
         finally:
-            built.streams.drain()
-            server.should_exit = True
-            sweeper.cancel()
-            await asyncio.wait({running, sweeper})
             await built.sessions.close()
-        running.result()
+
+
+async def _serve_until(
+    stop: asyncio.Future[None],
+    built: BuiltApp,
+    listener: socket.socket,
+    on_ready: Callable[[], None],
+    grace_s: float,
+) -> None:
+    """Serve, then drain (C5.14)."""
+    server = OwnSignals(uvicorn_config(built.app))
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        on_ready()
+        await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
+        built.streams.drain()
+        await built.sessions.drain(grace_s)
+    finally:
+        built.streams.drain()
+        server.should_exit = True
+        await asyncio.wait({running})
+    running.result()
 
 
 async def _sweep(store: SqliteStore, clock: Clock) -> None:
@@ -295,7 +313,8 @@ def uvicorn_config(app: Guard) -> uvicorn.Config:
     )
 
 
-def _signals() -> asyncio.Future[None]:
+@contextlib.contextmanager
+def _signals() -> Generator[asyncio.Future[None]]:
     """Done at the first SIGTERM or SIGINT; the second one ends the process at once."""
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[None] = loop.create_future()
@@ -307,7 +326,11 @@ def _signals() -> asyncio.Future[None]:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, heard, int(number))
-    return stop
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)  # they are the caller's again
 
 
 def _url(listener: socket.socket) -> str:
@@ -327,12 +350,18 @@ def _run_file(path: Path | None, content: RunFile) -> Generator[None]:
     if path is None:
         yield
         return
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_suffix(".new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(content))
-    fresh.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = path.with_suffix(".new")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.encode(content))
+        fresh.replace(path)
+    except OSError as error:
+        raise UsageError(
+            f"The file {str(path)!r}, by which other programs find this server, cannot be written "
+            f"({error.strerror}); make its folder writable."
+        ) from error
     try:
         yield
     finally:

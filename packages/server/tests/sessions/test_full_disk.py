@@ -165,7 +165,7 @@ async def test_a_turn_on_a_full_disk_stops_and_fails_when_there_is_room_again(
 async def test_a_tool_that_runs_when_the_disk_is_full_is_stopped_and_ends_unknown(
     disk: Disk, store: SqliteStore, tmp_path: Path
 ) -> None:
-    began, ended = asyncio.Event(), asyncio.Event()
+    began, may_leave = asyncio.Event(), asyncio.Event()
 
     @tool(name="change")
     async def change() -> str:
@@ -174,7 +174,7 @@ async def test_a_tool_that_runs_when_the_disk_is_full_is_stopped_and_ends_unknow
         try:
             await asyncio.Event().wait()
         finally:
-            ended.set()
+            await may_leave.wait()
         return "never"
 
     provider = ScriptedProvider(call("change"), "I see")
@@ -187,8 +187,13 @@ async def test_a_tool_that_runs_when_the_disk_is_full_is_stopped_and_ends_unknow
         disk.full = True
         assert (await client.prompt(session, "what?")).status == 503
         disk.full = False
-        view = await client.until(session, _ran(1))
-        assert ended.is_set()  # the old turn had left before the session came back
+        looking = asyncio.create_task(client.view(session))
+        for _ in range(2000):
+            await asyncio.sleep(0)
+        assert not looking.done()  # the session does not come back beside its old turn
+        may_leave.set()
+        await looking
+        await client.until(session, _ran(1))
         await client.prompt(session, "and now?")
         view = await client.until(session, _ran(2))
         log = await client.log(session)

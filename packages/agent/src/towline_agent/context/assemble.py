@@ -49,7 +49,7 @@ def assemble(plan: Plan, messages: tuple[Message, ...], *, hand_over: bool = Fal
         messages=messages,
         tools=specs,
         tool_choice=choice,
-        max_tokens=_max_tokens(facts, plan.system, specs, messages),
+        max_tokens=_max_tokens(facts, system, specs, messages),
     )
 
 

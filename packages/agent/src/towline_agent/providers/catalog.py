@@ -29,6 +29,7 @@ LOCAL_MODEL_FACTS: Final = Model(
     provider="local",
     id="qwen2.5-coder-1.5b-instruct",
     window=8192,
+    output_cap=1024,
     price_input=0.0,
     price_output=0.0,
     idle_s=900.0,

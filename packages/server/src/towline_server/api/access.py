@@ -1,6 +1,7 @@
 """Who is asking (C2, auth): bearer tokens for programs, a cookie for the page."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -9,7 +10,7 @@ from starlette.requests import Request
 from towline_protocol import format_time
 from towline_server.auth.codes import CODE_LIFE_S, Codes
 from towline_server.auth.token import hash_token, new_token
-from towline_server.errors import AccessDenied
+from towline_server.errors import AccessDenied, StoreError
 from towline_server.store import tokens
 from towline_server.store.sqlite_store import SqliteStore
 from towline_server.store.tokens import Token
@@ -69,9 +70,10 @@ class Access:
             )
         if now_ms - found.last_used_ms > _TOUCH_MS:
             until = now_ms + DEVICE_LIFE_S * 1000  # its life counts anew with each use
-            await self._store.write(
-                partial(tokens.touch, sha256=hashed, now_ms=now_ms, expires_ms=until)
-            )
+            with suppress(StoreError):  # on a full disk a person can still read
+                await self._store.write(
+                    partial(tokens.touch, sha256=hashed, now_ms=now_ms, expires_ms=until)
+                )
         return found.user
 
     def credential(self, request: Request) -> str | None:

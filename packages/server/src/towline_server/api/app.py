@@ -108,7 +108,12 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
                 request, user, operation.name, raw, operation.status
             )
             call = Call(request=request, service=service, user=user, body=body, remember=remember)
-            return _answer(operation, await handler(call))
+            try:
+                return _answer(operation, await handler(call))
+            except TowlineError as error:
+                refusal = problem(error.fault(), request_id(request.scope))
+                await service.repeats.keep_refusal(request, user, operation.name, raw, refusal)
+                return refusal
 
     return _with_problems(serve)
 

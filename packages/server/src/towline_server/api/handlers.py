@@ -40,7 +40,9 @@ __all__ = ["HANDLERS", "Call", "Service"]
 
 _WHEN: Final = ("auto", "queue", "steer", "reject")
 _MAX_BLOCKS: Final = 64  # of a prompt (C6)
-_MAX_PROMPT_CHARS: Final = 500_000  # stays below the largest event (C6), escapes included
+_MAX_PROMPT_BYTES: Final = 1_000_000  # as JSON: its event stays below the largest one (C6)
+_MAX_WORD: Final = 200  # characters of a title, a model's name, a key
+_MAX_NOTE: Final = 4000  # characters of what a person says to a decision or a stop
 _PAGE: Final = 50
 _MAX_PAGE: Final = 200
 
@@ -131,6 +133,14 @@ async def _logout(call: Call) -> Response:
 
 async def _create_session(call: Call) -> SessionInfo:
     body = cast("CreateSession", call.body)
+    _check_length(
+        _MAX_WORD,
+        agent=body.agent,
+        model=body.model,
+        title=body.title,
+        mode=body.mode,
+        key=body.key,
+    )
     if body.prompt is not None:
         _check_content(body.prompt)
     session = await call.service.sessions.create(
@@ -179,12 +189,14 @@ async def _send_prompt(call: Call) -> PromptAccepted:
 
 async def _interrupt(call: Call) -> Interrupted:
     body = cast("Interrupt", call.body)
+    _check_length(_MAX_NOTE, reason=body.reason)
     session = await call.service.sessions.get(call.user, call.session)
     return Interrupted(turn=session.interrupt(call.user, body.reason, body.turn))
 
 
 async def _answer_permission(call: Call) -> PermissionAnswered:
     body = cast("AnswerPermission", call.body)
+    _check_length(_MAX_NOTE, note=body.note)
     session = await call.service.sessions.get(call.user, call.session)
     option = await session.requests.resolve(
         PermissionId(call.request.path_params["permission"]),
@@ -201,18 +213,23 @@ def _check_content(content: tuple[Block, ...]) -> None:
     """Refuse a prompt that says nothing, or too much (C6)."""
     if not content or len(content) > _MAX_BLOCKS:
         raise UsageError(f"A prompt has 1 to {_MAX_BLOCKS} blocks; this one has {len(content)}.")
-    size = 0
-    for block in content:
-        if not isinstance(block, Text):
-            raise UsageError("This server takes text blocks only; leave images and files out.")
-        size += len(block.text)
-    if size > _MAX_PROMPT_CHARS:
+    if not all(isinstance(block, Text) for block in content):
+        raise UsageError("This server takes text blocks only; leave images and files out.")
+    size = len(encode(content))
+    if size > _MAX_PROMPT_BYTES:
         raise UsageError(
-            f"A prompt has at most {_MAX_PROMPT_CHARS} characters; this one has {size}. Put long "
-            "text into a file that the agent can read."
+            f"A prompt has at most {_MAX_PROMPT_BYTES} bytes; this one has {size}. Put long text "
+            "into a file that the agent can read."
         )
     if not block_text(content).strip():
         raise UsageError("The prompt is empty; say something.")
+
+
+def _check_length(most: int, **values: str | None) -> None:
+    """Refuse text that is longer than its use needs: all of it is kept for ever."""
+    for name, value in values.items():
+        if value is not None and len(value) > most:
+            raise UsageError(f"{name} has at most {most} characters; this one has {len(value)}.")
 
 
 def _number(text: str | None, usual: int, most: int) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
 
@@ -12,14 +12,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from towline_protocol import UsageError, encode
-from towline_server.errors import KeyReused
+from towline_server.errors import KeyReused, StillRunning, StoreError
 from towline_server.store import idempotency
 from towline_server.store.records import IdempotencyRecord
 from towline_server.store.sqlite_store import SqliteStore
 
-__all__ = ["Remember", "Repeats"]
+__all__ = ["WAIT_S", "Remember", "Repeats"]
+
+WAIT_S: Final = 30.0
+"""Seconds that a repeat waits for the first request of its key (C2.5)."""
 
 _KEY_CHARS: Final = 200
+_RETRY_S: Final = 5.0
+_REFUSED: Final = 400
+_FAILED: Final = 500
+_PASSING: Final = frozenset({401, 425, 429})  # may be another answer the next time (C2.5)
 
 Remember = Callable[[msgspec.Struct], IdempotencyRecord]
 """Makes the record of an answer, to be kept in the transaction of its effect."""
@@ -39,14 +46,26 @@ class Repeats:
     A request that comes again while the first one runs waits for it: there is one lock a key.
     """
 
-    def __init__(self, store: SqliteStore, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, store: SqliteStore, now_ms: Callable[[], int], *, wait_s: float = WAIT_S
+    ) -> None:
         self._store = store
         self._now_ms = now_ms
+        self._wait_s = wait_s
         self._running: dict[tuple[str, str, str], _Turn] = {}
+
+    @property
+    def waiting(self) -> int:
+        """Keys whose requests are here now."""
+        return len(self._running)
 
     @asynccontextmanager
     async def in_turn(self, request: Request, user: str) -> AsyncGenerator[None]:
-        """Hold back a request while one with its key runs."""
+        """Hold back a request while one with its key runs.
+
+        Raises:
+            StillRunning: That took too long.
+        """
         key = request.headers.get("idempotency-key")
         if key is None:
             yield
@@ -55,12 +74,26 @@ class Repeats:
         turn = self._running.setdefault(name, _Turn())
         turn.waiting += 1
         try:
-            async with turn.lock:
+            await self._wait(turn.lock)
+            try:
                 yield
+            finally:
+                turn.lock.release()
         finally:
             turn.waiting -= 1
             if not turn.waiting:
                 del self._running[name]
+
+    async def _wait(self, lock: asyncio.Lock) -> None:
+        try:
+            async with asyncio.timeout(self._wait_s):
+                await lock.acquire()
+        except TimeoutError as error:
+            raise StillRunning(
+                "The first request with this Idempotency-Key still runs; send it again in a "
+                "moment to get its answer.",
+                retry_after_s=_RETRY_S,
+            ) from error
 
     async def find(
         self, request: Request, user: str, operation: str, raw: bytes
@@ -92,7 +125,8 @@ class Repeats:
             raise KeyReused(
                 f"The Idempotency-Key {key!r} was used with another body; take a new key."
             )
-        return Response(record.answer, status_code=record.status, media_type="application/json")
+        kind = "application/json" if record.status < _REFUSED else "application/problem+json"
+        return Response(record.answer, status_code=record.status, media_type=kind)
 
     def remember(
         self, request: Request, user: str, operation: str, raw: bytes, status: int
@@ -103,18 +137,41 @@ class Repeats:
             return None
 
         def record(answer: msgspec.Struct) -> IdempotencyRecord:
-            return IdempotencyRecord(
-                user=user,
-                operation=operation,
-                path=request.url.path,
-                key=key,
-                body_sha256=_digest(raw),
-                status=status,
-                answer=encode(answer),
-                created_ms=self._now_ms(),
-            )
+            return self._record(request, user, operation, raw, status, encode(answer))
 
         return record
+
+    async def keep_refusal(
+        self, request: Request, user: str, operation: str, raw: bytes, refusal: Response
+    ) -> None:
+        """Keep an answer that a repeat would get as well; what time can heal is not kept."""
+        status = refusal.status_code
+        key = request.headers.get("idempotency-key")
+        if key is None or not _REFUSED <= status < _FAILED or status in _PASSING:
+            return
+        record = self._record(request, user, operation, raw, status, bytes(refusal.body))
+        with suppress(StoreError):  # then a repeat is judged anew
+            await self._store.write(partial(idempotency.keep, record=record))
+
+    def _record(
+        self,
+        request: Request,
+        user: str,
+        operation: str,
+        raw: bytes,
+        status: int,
+        answer: bytes,
+    ) -> IdempotencyRecord:
+        return IdempotencyRecord(
+            user=user,
+            operation=operation,
+            path=request.url.path,
+            key=request.headers["idempotency-key"],
+            body_sha256=_digest(raw),
+            status=status,
+            answer=answer,
+            created_ms=self._now_ms(),
+        )
 
 
 def _digest(raw: bytes) -> str:

@@ -52,10 +52,10 @@ class Streams:
             TooManyReaders: All reader places are taken.
             Draining: The server shuts down.
         """
-        if self.draining:
-            raise Draining("The server shuts down; come back in a moment.", retry_after_s=5)
+        self._refuse_while_draining()
         id_ = SessionId(request.path_params["session"])
         session = await self._sessions.get(user, id_)
+        self._refuse_while_draining()  # a load may have taken its time
         query = request.query_params
         cursor = Cursor(
             request.headers.get("last-event-id") or query.get("after"), query.get("log")
@@ -71,6 +71,10 @@ class Streams:
         )
         replay = catch_up(id_, session, subscriber, store=self._store, cursor=cursor, hello=hello)
         return EventStream(subscriber, replay, heartbeat_s=self._heartbeat_s, stall_s=self._stall_s)
+
+    def _refuse_while_draining(self) -> None:
+        if self.draining:
+            raise Draining("The server shuts down; come back in a moment.", retry_after_s=5)
 
     def drain(self) -> None:
         """Tell every reader to come back later, and take no new one (C5.14)."""

@@ -112,6 +112,9 @@ class Agents:
             await connection.provider.aclose()
 
     async def _connection(self, model: str) -> Connection:
+        found = self._connections.get(model)
+        if found is not None:
+            return found  # never behind a model that takes its time
         async with self._connecting:
             found = self._connections.get(model)
             if found is None:

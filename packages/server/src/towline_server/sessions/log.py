@@ -8,7 +8,9 @@ import asyncio
 import functools
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, cast
+
+import msgspec
 
 from towline_protocol import (
     Delta,
@@ -113,12 +115,14 @@ class Log:
         now_ms = self._now_ms()
         time = format_time(now_ms)
         if type(event) in _DELTAS:
-            envelope = Envelope(session=self.session, turn=self.turn, time=time, event=event)
-            frame = encode_event(encode(envelope))
+            envelope, data = _encode(
+                Envelope(session=self.session, turn=self.turn, time=time, event=event)
+            )
+            frame = encode_event(data)
             if self._pending:
-                self._pending.append(_Pending(frame, event, None, None))
+                self._pending.append(_Pending(frame, envelope.event, None, None))
             else:
-                self.partials.grow(event)
+                self.partials.grow(envelope.event)
                 self.hub.publish(frame)
             return
         self._store_event(event, private, now_ms, None if outside else self.turn)
@@ -157,15 +161,17 @@ class Log:
         self, event: Event, private: tuple[Private, ...], now_ms: int, turn: TurnId | None
     ) -> None:
         seq = self._next
-        self._next += 1
-        envelope = Envelope(
-            seq=seq,
-            session=self.session,
-            turn=turn,
-            time=format_time(now_ms),
-            event=event,
+        envelope, data = _encode(
+            Envelope(
+                seq=seq,
+                session=self.session,
+                turn=turn,
+                time=format_time(now_ms),
+                event=event,
+            )
         )
-        data = encode(envelope)
+        kept = _encode_private(private)
+        self._next += 1
         take(self.ahead, envelope, private)
         self._batch.append(
             StoredRow(
@@ -173,11 +179,11 @@ class Log:
                 turn=turn,
                 time_ms=now_ms,
                 data=data,
-                private=encode(private) if private else None,
+                private=kept,
             )
         )
         frame = encode_event(data, id=seq)
-        self._pending.append(_Pending(frame, event, envelope, self.ahead.view))
+        self._pending.append(_Pending(frame, envelope.event, envelope, self.ahead.view))
         if not self._flush_due:
             self._flush_due = True
             asyncio.get_running_loop().call_soon(self._flush)
@@ -247,3 +253,35 @@ class Log:
             queued=len(view.queue),
             closed=view.closed is not None,
         )
+
+
+def _encode(envelope: Envelope) -> tuple[Envelope, bytes]:
+    """The envelope and its bytes; text that no UTF-8 can hold is mended in both.
+
+    Half a surrogate pair comes from file names of other systems and from broken peers. Nothing may
+    fail here: whoever emits could not mend it, and its number would be missing.
+    """
+    try:
+        return envelope, encode(envelope)
+    except UnicodeEncodeError:
+        mended = msgspec.convert(_mend(msgspec.to_builtins(envelope)), Envelope)
+        return mended, encode(mended)
+
+
+def _encode_private(private: tuple[Private, ...]) -> bytes | None:
+    if not private:
+        return None
+    try:
+        return encode(private)
+    except UnicodeEncodeError:
+        return encode(_mend(msgspec.to_builtins(private)))
+
+
+def _mend(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {key: _mend(part) for key, part in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_mend(part) for part in cast("list[Any]", value)]
+    return value

@@ -216,6 +216,7 @@ class Session:
         """
         if not self._draining:
             self.log.turn = start.turn
+            self._stop = asyncio.get_running_loop().create_future()
             self._runner = asyncio.create_task(self._supervise(start, fault))
 
     async def drain(self, grace_s: float) -> None:
@@ -258,7 +259,8 @@ class Session:
     async def _run(self, start: Start, fault: Fault | None = None) -> None:
         """One turn from its start to its end."""
         self.log.turn = start.turn
-        self._stop = asyncio.get_running_loop().create_future()
+        if self._stop is None:
+            self._stop = asyncio.get_running_loop().create_future()
         try:
             for message in self.log.ahead.open_messages:
                 self.emit(MessageDiscarded(message=message, reason="the server was restarted"))

@@ -238,6 +238,8 @@ class ChatDecoder:
             self._answer.think(thought)
 
     def _take_call(self, part: CallPart) -> None:
+        if self._over:
+            return
         function, id_ = part.function, part.id
         name: Any = None
         arguments: Any = None
@@ -251,6 +253,9 @@ class ChatDecoder:
             return
         call = None if self._whole_calls else self._slots.find(part.index, id_, name, arguments)
         if call is None:
+            if self._flags.one_call and self._answer.calls:
+                self._stop_at_call()
+                return
             call = self._answer.open_call()
         self._slots.keep(call, part.index, id_)
         if name:
@@ -260,6 +265,13 @@ class ChatDecoder:
             self._answer.add_arguments(call, text)
         if part.extra_content:
             call.signature = _signature(part.extra_content) or call.signature
+
+    def _stop_at_call(self) -> None:
+        """The first call is all that is wanted; what comes after it is not told."""
+        self._finish = self._finish or "tool_calls"
+        self._over = True
+        self._say = _say_nothing
+        self._note("Further calls of this step were left out: this model is asked for one at once.")
 
     def _take_rare(self, delta: Delta) -> None:
         """A refusal in words, and the words of spoken audio."""
@@ -327,6 +339,10 @@ class ChatDecoder:
             streamed=self._answer.streamed,
             usage=self._usage or Usage(),
         )
+
+
+def _say_nothing(text: str) -> None:
+    """Takes the words after the end."""
 
 
 def _add_name(call: OpenCall, name: str) -> None:

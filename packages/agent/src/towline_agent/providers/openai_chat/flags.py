@@ -35,6 +35,9 @@ class ChatFlags(msgspec.Struct, frozen=True, kw_only=True):
     """The efforts that it takes, weakest first; others become the next weaker one."""
     schema_output: bool = True
     """Whether it can be held to a JSON Schema."""
+    one_call: bool = False
+    """The answer is over when a second call begins: a small model may go on with calls until its
+    window is full. Belongs to `Model.one_call_per_step`."""
     wrap_results: bool = False
     """A tool's words go as `{"result": …}`: a small model takes bare words for a new request."""
     no_effort_with_tools: tuple[str, ...] = ()

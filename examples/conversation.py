@@ -1,0 +1,27 @@
+"""A conversation over several runs, one of them broken off: `python examples/conversation.py`."""
+
+import asyncio
+import os
+
+from towline_agent import Agent
+from towline_protocol import TextDelta
+
+
+async def main() -> None:
+    agent = Agent(os.environ.get("TOWLINE_MODEL", "openai"), instructions="Be brief.")
+    first = await agent.run("My name is Ann.")
+    print(first.final_message)
+
+    async with agent.stream("Tell me a long story.", messages=first.messages) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                print(f"{event.text}…")
+                break  # leaving the block stops the run
+        heard = events.messages
+
+    last = await agent.run("That will do. What is my name?", messages=heard)
+    print(last.final_message)
+    await agent.aclose()
+
+
+asyncio.run(main())

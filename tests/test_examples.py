@@ -1,0 +1,140 @@
+"""The programs in `examples/`, each run as its reader would run it."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from towline_agent.testing import event_stream
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+Answer = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of an example."""
+
+    answers: tuple[Answer, ...] = ()
+    """What the model says, request by request, as chunks of Chat Completions."""
+    arguments: tuple[str, ...] = ()
+    typed: str = ""
+    printed: str = ""
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def say(*words: str) -> Answer:
+    return [*(chunk({"content": word}) for word in words), chunk({}, "stop")]
+
+
+def call(name: str, arguments: str) -> Answer:
+    wanted = {"index": 0, "id": "x", "function": {"name": name, "arguments": arguments}}
+    return [chunk({"tool_calls": [wanted]}), chunk({}, "tool_calls")]
+
+
+CASES = {
+    "weather.py": Case(
+        answers=(call("weather", '{"city": "Lisbon"}'), say("Sunny, 24 °C.")),
+        printed="Sunny, 24 °C.\n(2 steps, 1 call)\n",
+    ),
+    "stream.py": Case(
+        arguments=("Roll.",),
+        answers=(call("roll", '{"sides": 20}'), say("A ", "twenty", "!")),
+        printed='[roll {"sides": 20}]\nA twenty!\n',
+    ),
+    "ask_first.py": Case(
+        typed="y\n",
+        answers=(call("write_note", '{"text": "4747"}'), say("Noted.")),
+        printed="Write down: 4747\nAllow it? [y/N] Noted.\nnotes: ['4747']\n",
+    ),
+    "conversation.py": Case(
+        answers=(say("Hello Ann."), say("Once ", "upon"), say("Ann.")),
+        printed="Hello Ann.\nOnce …\nAnn.\n",
+    ),
+    "own_provider.py": Case(arguments=("a  b",), printed="a b\ncost: 0.0\n"),
+    "test_your_agent.py": Case(printed="2 tests passed\n"),
+}
+
+
+@asynccontextmanager
+async def serve(answers: tuple[Answer, ...]) -> AsyncGenerator[tuple[str, list[dict[str, Any]]]]:
+    """A server that speaks Chat Completions: its address, and what it was asked."""
+    waiting = list(answers)
+    asked: list[dict[str, Any]] = []
+
+    async def complete(request: web.Request) -> web.Response:
+        asked.append(await request.json())
+        body = event_stream(*waiting.pop(0))
+        return web.Response(body=body, content_type="text/event-stream")
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", complete)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1", asked
+    finally:
+        await runner.cleanup()
+
+
+async def run(name: str, case: Case, url: str, home: Path) -> tuple[int | None, str, str]:
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "OPENAI_API_KEY": "sk-example",
+        "OPENAI_BASE_URL": url,
+        "PYTHONUTF8": "1",
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(EXAMPLES / name),
+        *case.arguments,
+        env=environ,
+        cwd=home,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(60):
+            out, errors = await process.communicate(case.typed.encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode, out.decode(), errors.decode()
+
+
+def test_each_example_has_a_run_here() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_an_example_does_what_it_says(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    async with serve(case.answers) as (url, asked):
+        code, out, errors = await run(name, case, url, tmp_path)
+    assert (code, errors) == (0, "")
+    assert out == case.printed
+    assert len(asked) == len(case.answers)
+
+
+async def test_what_a_stopped_run_had_heard_is_told_to_the_next_one(tmp_path: Path) -> None:
+    case = CASES["conversation.py"]
+    async with serve(case.answers) as (url, asked):
+        await run("conversation.py", case, url, tmp_path)
+    roles = [message["role"] for message in asked[2]["messages"] if message["role"] != "system"]
+    assert roles == ["user", "assistant", "user", "assistant", "user"]
+    assert "Once" in str(asked[2]["messages"])
