@@ -45,7 +45,7 @@ from towline_protocol import (
 from towline_server import open_memory_store
 from towline_server.main import BuiltApp
 from towline_server.stream.testing import Wire
-from towline_server.testing import AppClient, open_test_app
+from towline_server.testing import AppClient, open_test_app, ran
 
 PATIENCE_S: Final = 20
 
@@ -242,16 +242,6 @@ def test_a_reader_cut_at_every_frame_of_a_turn_is_given_what_is_open_each_time(
     assert reader.partials == GATES - 2  # nothing was open where the second step began
 
 
-def _ran(count: int) -> Callable[[SessionView], bool]:
-    """Whether so many prompts have been taken to an end and none waits."""
-
-    def met(view: SessionView) -> bool:
-        prompts = [message for message in view.messages if message.role == "user"]
-        return view.turn is None and not view.queue and len(prompts) == count
-
-    return met
-
-
 def _speaks(view: SessionView) -> bool:
     return bool(view.open_messages) and bool(view.open_messages[0].content)
 
@@ -269,7 +259,7 @@ async def test_after_137_of_500_events_come_the_other_363_then_what_is_open_then
         for turns in (31, 62):
             for _ in range(31):
                 await client.prompt(session, "go on")
-            await client.until(session, _ran(turns))
+            await client.until(session, ran(turns))
         await client.prompt(session, "and now a long one")
         view = await client.until(session, _speaks)
         assert view.seq >= 500

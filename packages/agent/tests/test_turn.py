@@ -182,6 +182,10 @@ WAYS: dict[str, tuple[Callable[[], Plan], str]] = {
         lambda: scripted_plan(RaisingProvider(ZeroDivisionError("secret"))),
         "internal_error",
     ),
+    "timeout of the provider's own": (
+        lambda: scripted_plan(RaisingProvider(TimeoutError()), limits=Limits(wall_s=60.0)),
+        "internal_error",
+    ),
     "provider that raises its error": (
         lambda: scripted_plan(RaisingProvider(ProviderUnavailable("It is down."))),
         "provider_unavailable",

@@ -47,6 +47,7 @@ from towline_protocol import (
     ToolEnded,
     ToolResult,
     ToolStarted,
+    TowlineError,
     TurnCancelled,
     TurnCompleted,
     Usage,
@@ -272,22 +273,25 @@ async def test_a_second_cancel_does_not_leave_a_task_behind() -> None:
 
 
 @pytest.mark.rules("A4.28", "S28")
+@pytest.mark.parametrize("calls", [1, 2])
 @pytest.mark.parametrize("effect", ["read", "write"])
-async def test_a_tool_that_swallows_a_stop_does_not_keep_the_turn_going(effect: str) -> None:
-    ran: list[str] = []
+async def test_a_tool_that_swallows_a_stop_does_not_keep_the_turn_going(
+    effect: str, calls: int
+) -> None:
+    heard: list[str] = []
 
     @tool(effect=effect)
     async def deaf() -> str:
         """Hear no cancel."""
-        ran.append("deaf")
+        if heard:
+            return "ran after the stop"
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
+        heard.append("cancel")
         return "done all the same"
 
-    two = StepAnswer(
-        content=(*call("deaf").content, *call("deaf").content), stop_reason="tool_calls"
-    )
-    provider = ScriptedProvider(two, "never said")
+    content = call("deaf").content * calls
+    provider = ScriptedProvider(StepAnswer(content=content, stop_reason="tool_calls"), "never said")
     host = ScriptedHost()
     turn = asyncio.create_task(host.run(scripted_plan(provider, deaf)))
     async with asyncio.timeout(5):
@@ -297,9 +301,32 @@ async def test_a_tool_that_swallows_a_stop_does_not_keep_the_turn_going(effect: 
         end = await turn
     assert isinstance(end.event, TurnCancelled)
     assert len(provider.requests) == 1
-    ends = {event.status for event in host.events if isinstance(event, ToolEnded)}
-    assert ends == ({"completed"} if effect == "read" else {"completed", "cancelled"})
-    assert len(ran) == (2 if effect == "read" else 1)
+    results = [block_text(e.content) for e in host.events if isinstance(e, ToolEnded)]
+    assert results[0] == "done all the same"
+    assert "ran after the stop" not in results
+    await check_left_well(host)
+
+
+@pytest.mark.rules("A4.28")
+async def test_a_store_that_fails_during_a_stop_does_not_swallow_it() -> None:
+    class Failing(ScriptedHost):
+        async def settle(self) -> None:
+            if isinstance(self.events[-1], ToolStarted):
+                self.stop()
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    raise TowlineError("The disk was full for a moment.") from None
+            await super().settle()
+
+    @tool(effect="read")
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    host = Failing()
+    end = await host.run(scripted_plan(ScriptedProvider(call("look")), look))
+    assert isinstance(end.event, TurnCancelled)
     await check_left_well(host)
 
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from towline_agent.calls import end_tasks
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
 from towline_agent.local_host import Answerer, LocalHost
 from towline_agent.permissions.rules import Rule
@@ -16,7 +17,7 @@ from towline_agent.providers.base import Provider
 from towline_agent.providers.catalog import connect
 from towline_agent.tools.tool import Tool
 from towline_agent.tools.toolset import Toolset
-from towline_agent.turn import Start, TurnEnd, end_tasks, last_text, run_turn
+from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_protocol import (

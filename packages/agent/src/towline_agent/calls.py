@@ -13,6 +13,7 @@ from towline_agent.plan import CallRecord, Plan
 from towline_agent.tools.result import mend_text
 from towline_agent.tools.tool import Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.threads import run_to_the_end
 from towline_protocol import (
     DENY,
     CallId,
@@ -34,7 +35,7 @@ from towline_protocol import (
     permission_digest,
 )
 
-__all__ = ["heed_cancel", "run_calls"]
+__all__ = ["end_tasks", "heed_cancel", "run_calls"]
 
 _log: Final = logging.getLogger("towline.agent")
 
@@ -69,6 +70,20 @@ def heed_cancel() -> None:
         raise asyncio.CancelledError
 
 
+async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks of ours and wait for them, whatever else is cancelled in the meantime.
+
+    An outer cancel goes on to the caller once they have ended.
+    """
+    for task in tasks:
+        task.cancel()
+    if not all(task.done() for task in tasks):
+        await run_to_the_end(asyncio.wait(tasks))
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # looked at: whoever awaits the result raises it
+
+
 async def run_calls(
     plan: Plan,
     host: Host,
@@ -95,29 +110,29 @@ async def run_calls(
     lives = [_Life(plan, host, call, journal.get(call.id), cut_by_length) for call in calls]
     for life in lives:
         life.propose()  # all of them, before anything can be cut: what is proposed is ended below
+    together = [life for life in lives if life.effect == "read"]
+    alone = [[life] for life in lives if life.effect != "read"]
     try:
-        together = [life for life in lives if life.effect == "read"]
-        gate = asyncio.Semaphore(_AT_ONCE)
-        await _run_together(together, gate)
-        for life in together:
-            life.raise_abort()
-        for life in lives:
-            if life.effect != "read":
-                await life.run(gate)
+        for group in (together, *alone):
+            await _run_together(group)
+            for life in group:
                 life.raise_abort()
     finally:
         for life in lives:
             life.close()
 
 
-async def _run_together(lives: list["_Life"], gate: asyncio.Semaphore) -> None:
+async def _run_together(lives: list["_Life"]) -> None:
+    """Run calls, each in a task of its own: what a tool does to its task stays in there."""
+    gate = asyncio.Semaphore(_AT_ONCE)
+    tasks = [asyncio.create_task(life.run(gate)) for life in lives]
     try:
-        async with asyncio.TaskGroup() as group:
-            for life in lives:
-                group.create_task(life.run(gate))
-    except ExceptionGroup as failures:  # only the host's store raises through a call
-        heed_cancel()  # a group that fails while it is cancelled keeps the cancel to itself
-        raise failures.exceptions[0] from None
+        if tasks:
+            await asyncio.wait(tasks)
+    finally:
+        await end_tasks(*tasks)
+    for task in tasks:
+        task.result()  # only the host's store raises through a call
 
 
 class _Life:
@@ -172,7 +187,6 @@ class _Life:
     async def run(self, gate: asyncio.Semaphore) -> None:
         """Ask when a person must be asked, run, and report. A rim: nothing but a cancel leaves."""
         async with gate:
-            heed_cancel()
             if self._record.started and not _repeatable(self._tool):
                 self._end("unknown", _UNKNOWN_EFFECT)
                 return

@@ -13,11 +13,11 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from towline_agent.calls import heed_cancel, run_calls
+from towline_agent.calls import end_tasks, heed_cancel, run_calls
 from towline_agent.context.assemble import assemble
 from towline_agent.errors import RateLimited, ResponseMalformed
 from towline_agent.host import Host, Stop
@@ -25,7 +25,6 @@ from towline_agent.limits import Spent, first_sentence
 from towline_agent.message import MessageWriter
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import Model, Request, StepAnswer, StepFailed, StepResult
-from towline_agent.workspaces.threads import run_to_the_end
 from towline_protocol import (
     CallId,
     Context,
@@ -51,7 +50,7 @@ from towline_protocol import (
     format_time,
 )
 
-__all__ = ["Start", "TurnEnd", "end_tasks", "last_text", "run_turn"]
+__all__ = ["Start", "TurnEnd", "last_text", "run_turn"]
 
 _log: Final = logging.getLogger("towline.agent")
 
@@ -133,20 +132,6 @@ def _outcome(body: asyncio.Task[_Outcome], stop: asyncio.Task[Stop], turn: "_Tur
     return TurnCancelled(by=why.by, reason=why.reason, usage=turn.spent.usage), None
 
 
-async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks of ours and wait for them, whatever else is cancelled in the meantime.
-
-    An outer cancel goes on to the caller once they have ended.
-    """
-    for task in tasks:
-        task.cancel()
-    if not all(task.done() for task in tasks):
-        await run_to_the_end(asyncio.wait(tasks))
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()  # looked at: whoever awaits the result raises it
-
-
 class _Turn:
     """One turn under way."""
 
@@ -201,7 +186,6 @@ class _Turn:
         """The staircase. Each round is one step (A4.2)."""
         while True:
             await self._finish_calls()
-            heed_cancel()
             steered = self._steer()
             if self._answered() and not steered:
                 return self._completed(self._stop_reason()), None
@@ -283,17 +267,19 @@ class _Turn:
             await self._wait(delay_s, reason)
 
     async def _try(self, request: Request, *, hand_over: bool) -> StepResult:
+        provider = self._plan.provider
         writer = MessageWriter(self._host, self._plan.mint)
         try:
             async with AsyncExitStack() as slot:
                 await self._take_slot(slot)
-                result = await self._plan.provider.step(request, writer.piece)
+                # In a task of its own: what others' code does to its task stays in there.
+                result = await asyncio.create_task(provider.step(request, writer.piece))
             heed_cancel()
         except BaseException as error:  # no message stays open
             writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
         if isinstance(result, StepFailed):
-            self.spent.add(result.usage, _cost(self._plan.provider.model, result.usage))
+            self.spent.add(result.usage, _cost(provider.model, result.usage))
             writer.cut("failed")
         else:
             self._take(result, writer, hand_over=hand_over)

@@ -198,3 +198,17 @@ async def test_nothing_blocks_the_loop(root: Path) -> None:
     finally:
         watch.deactivate()
     assert result.output == "a\n"
+
+
+@pytest.mark.rules("A5.8")
+async def test_a_hidden_folder_counts_as_outside_by_every_way_in(root: Path) -> None:
+    (root / "data").mkdir()
+    (root / "data" / "store").write_text("keys")
+    (root / "link").symlink_to("data")
+    workspace = LocalWorkspace(root, hidden=(root / "data",))
+    for path in ("data/store", "link/store", "sub/../data/store"):
+        with pytest.raises(ToolDenied, match="leads outside"):
+            await workspace.read_bytes(path)
+    with pytest.raises(ToolDenied, match="leads outside"):
+        await workspace.list_dir("data")
+    assert await workspace.read_bytes("file") == b"inside"

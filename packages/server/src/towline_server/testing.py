@@ -39,7 +39,7 @@ from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.stream.listener import open_listener
 from towline_server.stream.testing import Wire
 
-__all__ = ["AppClient", "Reply", "open_test_app", "open_test_server"]
+__all__ = ["AppClient", "Reply", "open_test_app", "open_test_server", "ran"]
 
 _T = TypeVar("_T")
 _Message = MutableMapping[str, Any]
@@ -351,6 +351,16 @@ class AppClient:
             "server": ("127.0.0.1", 80),
             "state": {},
         }
+
+
+def ran(count: int) -> Callable[[SessionView], bool]:
+    """For `AppClient.until`: so many prompts have been taken to an end, and none waits."""
+
+    def met(view: SessionView) -> bool:
+        prompts = [message for message in view.messages if message.role == "user"]
+        return view.turn is None and not view.queue and len(prompts) == count
+
+    return met
 
 
 def _pieces(body: msgspec.Struct | bytes | Sequence[bytes] | None) -> list[bytes]:

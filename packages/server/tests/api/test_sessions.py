@@ -1,6 +1,7 @@
 """Sessions over HTTP: made, listed, read."""
 
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
@@ -10,16 +11,23 @@ from towline_agent import mint_now
 from towline_agent.testing import ScriptedProvider
 from towline_protocol import (
     CreateSession,
+    Envelope,
     Image,
     Problem,
+    SessionCreated,
+    SessionId,
     SessionInfo,
     SessionList,
     Text,
     ViewAnswer,
     block_text,
+    encode,
 )
 from towline_server.main import BuiltApp
+from towline_server.store.event_store import append_and_wait
+from towline_server.store.records import Append, SessionRow, StoredRow
 from towline_server.store.sqlite_store import open_memory_store
+from towline_server.stream.hub import MAX_READERS
 from towline_server.testing import AppClient, open_test_app
 
 
@@ -196,3 +204,58 @@ async def test_a_dormant_session_is_idle_in_the_list_and_loaded_by_a_look(tmp_pa
         await client.prompt(session, "hello again")
         await client.until(session, lambda view: len(view.messages) == 4)
     await store.close()
+
+
+@pytest.mark.rules("C2.9")
+async def test_another_user_s_session_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    store = await open_memory_store(mint=mint_now)
+    created = SessionCreated(agent="towline", model="a/b", mode="ask")
+    foreign = SessionId("ses_of_another")
+    envelope = Envelope(seq=1, session=foreign, time="2026-01-31T09:05:00.250Z", event=created)
+    row = SessionRow(
+        id=foreign,
+        user="another",
+        agent="towline",
+        model="a/b",
+        mode="ask",
+        created_ms=0,
+        updated_ms=0,
+    )
+    rows = (StoredRow(1, None, 0, encode(envelope)),)
+    await append_and_wait(store, Append(session=foreign, first_seq=1, rows=rows, summary=row))
+    async with open_test_app(ScriptedProvider(), root=tmp_path, store=store) as built:
+        client = AppClient(built)
+        for path in ("", "/view", "/events"):
+            refused = await client.ask("GET", f"/api/sessions/{foreign}{path}")
+            nothing = await client.ask("GET", f"/api/sessions/ses_of_nobody{path}")
+            assert refused.status == nothing.status == 404
+            said = refused.read(Problem).detail.replace(foreign, "ses_of_nobody")
+            assert said == nothing.read(Problem).detail
+        assert (await client.prompt(foreign, "hello")).status == 404
+        assert (await client.ask("GET", "/api/sessions")).read(SessionList).sessions == ()
+        assert built.sessions.live == ()
+    await store.close()
+
+
+@pytest.mark.rules("C2.4", "C3.9", "C6")
+async def test_a_session_has_sixteen_readers_and_one_that_comes_again_takes_its_own_place(
+    client: AppClient, built: BuiltApp
+) -> None:
+    session = await client.create()
+    (live,) = built.sessions.live
+    async with AsyncExitStack() as stack:
+        wires = [
+            await stack.enter_async_context(client.follow(session, query=f"reader=device-{n}"))
+            for n in range(MAX_READERS)
+        ]
+        for wire in wires:
+            await wire.take(1)
+        full = await client.ask("GET", f"/api/sessions/{session}/events")
+        problem = full.read(Problem)
+        assert (full.status, problem.code, problem.scope) == (429, "capacity_exceeded", "limit")
+        assert full.headers["retry-after"] == "5"
+        async with client.follow(session, query="reader=device-15") as again:
+            await again.take(1)
+            await wires[15].until(lambda: wires[15].ended)
+            assert live.log.hub.readers == MAX_READERS
+    assert live.log.hub.readers == 0

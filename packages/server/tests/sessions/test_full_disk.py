@@ -11,7 +11,6 @@ from towline_agent.testing import ScriptedProvider, call, say
 from towline_protocol import (
     CreateSession,
     Problem,
-    SessionView,
     Text,
     ToolEnded,
     TurnFailed,
@@ -21,7 +20,7 @@ from towline_protocol import (
 from towline_server.errors import StoreFull
 from towline_server.store.records import Append
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
-from towline_server.testing import AppClient, open_test_app
+from towline_server.testing import AppClient, open_test_app, ran
 
 PATIENCE_S = 10
 
@@ -47,16 +46,6 @@ async def store(disk: Disk) -> AsyncGenerator[SqliteStore]:
     store = await open_memory_store(mint=mint_now, on_commit=disk.on_commit)
     yield store
     await store.close()
-
-
-def _ran(count: int) -> Callable[[SessionView], bool]:
-    """Whether so many prompts have been taken to an end and none waits."""
-
-    def met(view: SessionView) -> bool:
-        prompts = [message for message in view.messages if message.role == "user"]
-        return view.turn is None and not view.queue and len(prompts) == count
-
-    return met
 
 
 class Speaker:
@@ -111,7 +100,7 @@ async def test_a_prompt_that_cannot_be_kept_is_not_taken_and_the_next_one_is(
         assert (await client.view(session)).queue == ()  # it can still be read
         disk.full = False
         assert (await client.prompt(session, "first", key="k")).status == 202
-        await client.until(session, _ran(1))
+        await client.until(session, ran(1))
         log = await client.log(session)
     assert [envelope.seq for envelope in log] == list(range(1, len(log) + 1))
 
@@ -149,11 +138,11 @@ async def test_a_turn_on_a_full_disk_stops_and_fails_when_there_is_room_again(
         for _ in range(2):  # each look loads it, and the turn's end still finds no room
             assert (await client.view(session)).last_turn is None
         disk.full = False
-        view = await client.until(session, _ran(1))
+        view = await client.until(session, ran(1))
         assert view.fault is not None
         assert view.fault.code == "store_full"
         await client.prompt(session, "speak again")
-        await client.until(session, _ran(2))
+        await client.until(session, ran(2))
         log = await client.log(session)
     assert seen == [envelope.seq for envelope in log][: len(seen)]
     assert [type(e.event) for e in log].count(TurnStarted) == 2
@@ -193,9 +182,9 @@ async def test_a_tool_that_runs_when_the_disk_is_full_is_stopped_and_ends_unknow
         assert not looking.done()  # the session does not come back beside its old turn
         may_leave.set()
         await looking
-        await client.until(session, _ran(1))
+        await client.until(session, ran(1))
         await client.prompt(session, "and now?")
-        view = await client.until(session, _ran(2))
+        view = await client.until(session, ran(2))
         log = await client.log(session)
     assert [e.event.status for e in log if isinstance(e.event, ToolEnded)] == ["unknown"]
     assert block_text(view.messages[-1].content) == "I see"

@@ -7,18 +7,8 @@ import pytest
 
 from towline_agent import Model, Piece, Request, StepAnswer, StepResult, TextPiece, tool
 from towline_agent.testing import ScriptedProvider, call
-from towline_protocol import SessionView, Text, ToolEnded, Usage, block_text
-from towline_server.testing import AppClient, open_test_app
-
-
-def _ran(count: int) -> Callable[[SessionView], bool]:
-    """Whether so many prompts have been taken to an end and none waits."""
-
-    def met(view: SessionView) -> bool:
-        prompts = [message for message in view.messages if message.role == "user"]
-        return view.turn is None and not view.queue and len(prompts) == count
-
-    return met
+from towline_protocol import Text, ToolEnded, Usage, block_text
+from towline_server.testing import AppClient, open_test_app, ran
 
 
 @pytest.mark.rules("C1.3", "C1.23")
@@ -35,9 +25,9 @@ async def test_a_tool_that_answers_with_half_a_surrogate_pair_ends_and_so_does_t
         client = AppClient(built)
         session = await client.create()
         await client.prompt(session, "look")
-        await client.until(session, _ran(1))
+        await client.until(session, ran(1))
         await client.prompt(session, "and now?")
-        view = await client.until(session, _ran(2))
+        view = await client.until(session, ran(2))
         log = await client.log(session)
     (ended,) = [e.event for e in log if isinstance(e.event, ToolEnded)]
     assert "caf" in block_text(ended.content)  # pyright: ignore[reportArgumentType] - blocks of text
@@ -70,7 +60,7 @@ async def test_a_model_that_says_half_a_surrogate_pair_is_heard(tmp_path: Path) 
         session = await client.create()
         for count in (1, 2):
             await client.prompt(session, "speak")
-            view = await client.until(session, _ran(count))
+            view = await client.until(session, ran(count))
     assert view.last_turn is not None
     assert view.last_turn.outcome == "completed"
     assert block_text(view.messages[-1].content).startswith("half ")

@@ -13,7 +13,7 @@ from towline_protocol import Envelope, TextDelta, decode_frame
 from towline_server.store.records import Append
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.stream.testing import Wire
-from towline_server.testing import AppClient, open_test_app
+from towline_server.testing import AppClient, open_test_app, ran
 
 PATIENCE_S = 10
 
@@ -126,3 +126,29 @@ async def test_readers_of_a_session_see_the_same_frames_in_the_same_order(tmp_pa
                 )
     assert _events(one) == _events(two)
     assert len(_events(one)) > 30
+
+
+@pytest.mark.rules("C2.11", "S24", "S28")
+async def test_a_stop_also_holds_a_prompt_that_was_sent_just_before_it(
+    gate: Gate, store: SqliteStore, tmp_path: Path
+) -> None:
+    provider = ScriptedProvider([TextPiece(0, "a"), asyncio.Event()], "well", "well")
+    async with open_test_app(provider, root=tmp_path, store=store) as built:
+        client = AppClient(built)
+        session = await client.create()
+        await client.prompt(session, "first")
+        await client.until(session, lambda view: bool(view.open_messages))
+        gate.close("prompt_admitted")
+        sending = asyncio.create_task(client.prompt(session, "second"))
+        await _held(gate)
+        stopping = asyncio.create_task(client.interrupt(session))
+        await _held(gate)
+        gate.open()
+        assert (await sending).status == 202
+        assert await stopping is not None
+        view = await client.until(session, lambda view: view.last_turn is not None)
+        await _held(gate)
+        assert len((await client.view(session)).queue) == len(view.queue) == 1
+        assert len(provider.requests) == 1
+        await client.prompt(session, "third")
+        await client.until(session, ran(3))

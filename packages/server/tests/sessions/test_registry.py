@@ -1,28 +1,18 @@
 """Which sessions are in memory, and when they come and go."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from towline_agent import TextPiece, mint_now
-from towline_agent.testing import FakeClock, ScriptedProvider
-from towline_protocol import SessionId, SessionView, TurnResumed, block_text
+from towline_agent import TextPiece, mint_now, tool
+from towline_agent.testing import FakeClock, ScriptedProvider, call
+from towline_protocol import CreateSession, SessionId, SessionView, TurnResumed, block_text
 from towline_server.main import BuiltApp
 from towline_server.sessions.registry import IDLE_S
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
-from towline_server.testing import AppClient, open_test_app
-
-
-def _ran(count: int) -> Callable[[SessionView], bool]:
-    """Whether so many prompts have been taken to an end and none waits."""
-
-    def met(view: SessionView) -> bool:
-        prompts = [message for message in view.messages if message.role == "user"]
-        return view.turn is None and not view.queue and len(prompts) == count
-
-    return met
+from towline_server.testing import AppClient, open_test_app, ran
 
 
 @pytest.fixture
@@ -68,7 +58,7 @@ async def test_however_many_ask_for_a_dormant_session_it_is_taken_up_once(
         assert built.sessions.live == ()
         await asyncio.gather(*(client.view(session) for _ in range(20)))
         assert len(built.sessions.live) == 1
-        await client.until(session, _ran(1))
+        await client.until(session, ran(1))
         log = await client.log(session)
     assert len([e for e in log if isinstance(e.event, TurnResumed)]) == 1
 
@@ -86,7 +76,7 @@ async def test_who_stops_waiting_for_a_load_does_not_stop_the_others(
             await asyncio.sleep(0)
         first.cancel()
         assert (await second).session == session
-        await client.until(session, _ran(1))
+        await client.until(session, ran(1))
 
 
 @pytest.mark.rules("C6")
@@ -96,7 +86,7 @@ async def test_an_idle_session_leaves_memory_and_comes_back_as_it_was(tmp_path: 
         client = AppClient(built)
         session = await client.create()
         await client.prompt(session, "first")
-        before = await client.until(session, _ran(1))
+        before = await client.until(session, ran(1))
         await _pass(clock, IDLE_S - 1)
         assert len(built.sessions.live) == 1
         await _pass(clock, IDLE_S)
@@ -104,7 +94,7 @@ async def test_an_idle_session_leaves_memory_and_comes_back_as_it_was(tmp_path: 
         assert await client.view(session) == before
         assert len(built.sessions.live) == 1
         await client.prompt(session, "second")
-        await client.until(session, _ran(2))
+        await client.until(session, ran(2))
 
 
 @pytest.mark.rules("C6")
@@ -123,7 +113,7 @@ async def test_a_session_that_is_read_or_runs_does_not_leave_memory(tmp_path: Pa
             assert _live(built) == {read, runs}
             assert not reader.ended
         gate.set()
-        await client.until(runs, _ran(1))
+        await client.until(runs, ran(1))
         for _ in range(3):
             await _pass(clock, IDLE_S)
         assert _live(built) == set()
@@ -155,5 +145,41 @@ async def test_no_turn_begins_while_the_server_shuts_down_and_none_is_lost(
     async with open_test_app(provider, root=tmp_path, store=store) as built:
         client = AppClient(built)
         for session in (late, new, cut):
-            view = await client.until(session, _ran(1))
+            view = await client.until(session, ran(1))
             assert block_text(view.messages[-1].content) == "well"
+
+
+async def test_a_server_that_ends_in_the_middle_of_everything_leaves_no_task_behind(
+    tmp_path: Path,
+) -> None:
+    @tool(name="wait")
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.Event().wait()
+        return "never"
+
+    before = asyncio.all_tasks()
+    script = [[TextPiece(0, "a"), asyncio.Event()], call("wait"), call("wait")]
+    async with open_test_app(ScriptedProvider(*script), root=tmp_path, tools=[wait]) as built:
+        client = AppClient(built)
+        for met in (_speaks, _runs):
+            session = await client.create()
+            await client.prompt(session, "go")
+            await client.until(session, met)
+        asks = await client.create(CreateSession(mode="ask"))
+        await client.prompt(asks, "go")
+        await client.until(asks, lambda view: bool(view.permissions))
+        async with client.follow(asks) as reader:
+            await reader.take(1)
+            built.streams.drain()
+            await built.sessions.close()
+            await reader.until(lambda: reader.ended)
+    assert asyncio.all_tasks() == before
+
+
+def _speaks(view: SessionView) -> bool:
+    return bool(view.open_messages)
+
+
+def _runs(view: SessionView) -> bool:
+    return any(call.status == "in_progress" for call in view.open_calls)

@@ -1,7 +1,7 @@
 """A server that goes and comes back over the same store: what runs on, and what waits on."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from towline_protocol import (
     PermissionResolved,
     PromptAccepted,
     SessionId,
-    SessionView,
     ToolEnded,
     ToolResult,
     TurnCompleted,
@@ -30,17 +29,7 @@ from towline_server.sessions.recovery import MAX_ATTEMPTS
 from towline_server.store.event_store import append_and_wait
 from towline_server.store.records import Append, SessionRow, StoredRow
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
-from towline_server.testing import AppClient, open_test_app
-
-
-def _ran(count: int) -> Callable[[SessionView], bool]:
-    """Whether so many prompts have been taken to an end and none waits."""
-
-    def met(view: SessionView) -> bool:
-        prompts = [message for message in view.messages if message.role == "user"]
-        return view.turn is None and not view.queue and len(prompts) == count
-
-    return met
+from towline_server.testing import AppClient, open_test_app, ran
 
 
 def _of(log: list[Envelope], *kinds: type) -> list[Envelope]:
@@ -113,7 +102,7 @@ async def test_an_open_request_is_offered_again_with_its_id_its_digest_and_its_t
         assert (again.permission, again.digest) == (request.permission, request.digest)
         assert parse_time(again.expires_at) - clock.now_ms() == 70_000
         assert (await client.answer(session, again, "allow_once")).status == 200
-        view = await client.until(session, _ran(2))
+        view = await client.until(session, ran(2))
         log = await client.log(session)
     assert [call.status for call in view.calls] == ["completed"]
     assert len(_of(log, PermissionRequested)) == 2
@@ -143,7 +132,7 @@ async def test_an_answer_that_comes_before_the_request_is_offered_again_counts(
         answered = await client.answer(session, view.permissions[0], "allow_once")
         assert answered.status == 200, answered.body
         go.set()
-        view = await client.until(session, _ran(1))
+        view = await client.until(session, ran(1))
         log = await client.log(session)
     assert [call.status for call in view.calls] == ["completed"]
     assert len(_of(log, PermissionRequested)) == len(_of(log, PermissionResolved)) == 1
@@ -169,7 +158,7 @@ async def test_a_call_that_was_running_ends_unknown_and_is_not_run_again(server:
             await began.wait()
     second = ScriptedProvider("I see")
     async with server.up(provider=second, tools=(change,)) as client:
-        await client.until(session, _ran(1))
+        await client.until(session, ran(1))
         log = await client.log(session)
     (ended,) = [e.event for e in log if isinstance(e.event, ToolEnded)]
     assert ended.status == "unknown"
@@ -186,7 +175,7 @@ async def test_a_message_that_was_cut_off_is_given_up_and_asked_for_again(server
         await client.prompt(session, "speak")
         await client.until(session, lambda view: bool(view.open_messages))
     async with server.up("a whole answer") as client:
-        view = await client.until(session, _ran(1))
+        view = await client.until(session, ran(1))
         log = await client.log(session)
     assert len(_of(log, MessageDiscarded)) == len(_of(log, TurnResumed)) == 1
     assert [block_text(m.content) for m in view.messages] == ["speak", "a whole answer"]
@@ -209,7 +198,7 @@ async def test_a_turn_is_taken_up_three_times_and_then_fails(server: Server) -> 
                 ),
             )
     async with server.up("the next one is well") as client:
-        view = await client.until(session, _ran(2))
+        view = await client.until(session, ran(2))
         log = await client.log(session)
     (failed,) = [e.event for e in log if isinstance(e.event, TurnFailed)]
     assert failed.fault.reason == "resumed_too_often"
@@ -230,7 +219,7 @@ async def test_a_prompt_that_waits_runs_after_a_restart_and_its_key_is_still_kno
         again = (await client.prompt(session, "second", key="k")).read(PromptAccepted)
         assert again == sent
         assert (await client.prompt(session, "something else", key="k")).status == 409
-        view = await client.until(session, _ran(2))
+        view = await client.until(session, ran(2))
     assert [block_text(m.content) for m in view.messages] == ["first", "one", "second", "two"]
 
 
@@ -248,7 +237,7 @@ async def test_a_queue_that_a_person_stopped_is_still_held_after_a_restart(serve
         view = await client.view(session)
         assert (len(view.queue), view.turn, provider.requests) == (1, None, [])
         await client.prompt(session, "third")
-        await client.until(session, _ran(3))
+        await client.until(session, ran(3))
 
 
 @pytest.mark.rules("C2.11", "C5.14")
@@ -265,7 +254,7 @@ async def test_a_queue_that_the_server_s_own_end_stopped_runs_on(
         async with asyncio.timeout(10):
             await built.sessions.drain(0.01)
     async with server.up("two") as client:
-        view = await client.until(session, _ran(2))
+        view = await client.until(session, ran(2))
     assert block_text(view.messages[-1].content) == "two"
 
 
@@ -293,7 +282,7 @@ async def test_a_log_that_cannot_be_read_is_told_and_keeps_no_other_one_down(
     for number, (data, private) in enumerate([(b"no event", None), (b"", b"no list")]):
         await _store_row(server.store, f"ses_{number}", data, private)
     async with server.up("well") as client:
-        await client.until(good, _ran(1))
+        await client.until(good, ran(1))
         for number in range(2):
             answer = await client.ask("GET", f"/api/sessions/ses_{number}/view")
             assert answer.status == 500

@@ -17,6 +17,7 @@ from towline_agent import (
 from towline_agent.testing import ScriptedProvider, call, say
 from towline_protocol import (
     TERMINAL_EVENTS,
+    CreateSession,
     Envelope,
     Problem,
     PromptAccepted,
@@ -32,19 +33,9 @@ from towline_protocol import (
 )
 from towline_server import Connection
 from towline_server.sessions.session import MAX_INBOX
-from towline_server.testing import AppClient, open_test_app
+from towline_server.testing import AppClient, open_test_app, ran
 
 PATIENCE_S = 10
-
-
-def _ran(count: int) -> Callable[[SessionView], bool]:
-    """Whether so many prompts have been taken to an end and none waits."""
-
-    def met(view: SessionView) -> bool:
-        prompts = [message for message in view.messages if message.role == "user"]
-        return view.turn is None and not view.queue and len(prompts) == count
-
-    return met
 
 
 def _of(log: list[Envelope], *kinds: type) -> list[Envelope]:
@@ -67,7 +58,7 @@ async def test_prompts_to_a_busy_session_wait_and_run_in_order(tmp_path: Path) -
         places = [(await client.prompt(session, text)).read(PromptAccepted) for text in ("b", "c")]
         assert [place.position for place in places] == [0, 1]
         gate.set()
-        view = await client.until(session, _ran(3))
+        view = await client.until(session, ran(3))
         assert _said(view) == [
             "user: first",
             "assistant: one",
@@ -94,7 +85,7 @@ async def test_a_steer_goes_into_the_running_turn_even_during_its_last_step(tmp_
         await client.until(session, lambda view: bool(view.open_messages))
         await client.prompt(session, "mind the gap", when="steer")
         last.set()
-        await client.until(session, _ran(3))
+        await client.until(session, ran(3))
         log = await client.log(session)
     hows = [e.event.how for e in log if isinstance(e.event, PromptDelivered)]
     assert hows == ["started", "steered", "steered"]
@@ -117,7 +108,7 @@ async def test_a_prompt_that_must_run_at_once_is_refused_while_another_one_runs_
         refused = next(answer for answer in answers if answer.status == 409).read(Problem)
         assert (refused.code, refused.reason) == ("conflict", "turn_active")
         gate.set()
-        await client.until(session, _ran(1))
+        await client.until(session, ran(1))
         assert (await client.prompt(session, "three", when="reject")).status == 202
 
 
@@ -156,7 +147,7 @@ async def test_a_stop_holds_the_queue_until_the_next_prompt(tmp_path: Path) -> N
         assert view.turn is None
         assert await client.interrupt(session) is None
         await client.prompt(session, "third")
-        view = await client.until(session, _ran(3))
+        view = await client.until(session, ran(3))
         log = await client.log(session)
     assert len(_of(log, TurnCancelled)) == 1
     assert [line for line in _said(view) if line.startswith("user")] == [
@@ -177,14 +168,14 @@ async def test_a_stop_in_an_open_request_denies_it_and_a_late_answer_is_told_so(
         await client.prompt(session, "change it")
         view = await client.until(session, lambda view: bool(view.permissions))
         await client.interrupt(session)
-        stopped = await client.until(session, _ran(1))
+        stopped = await client.until(session, ran(1))
         assert stopped.permissions == ()
         assert [call.status for call in stopped.calls] == ["cancelled"]
         late = await client.answer(session, view.permissions[0], "allow_once")
         assert late.status == 410
         assert late.read(Problem).reason == "expired"
         await client.prompt(session, "go on")
-        again = await client.until(session, _ran(2))
+        again = await client.until(session, ran(2))
         assert _said(again)[-1] == "assistant: well"
         log = await client.log(session)
     assert len(_of(log, *TERMINAL_EVENTS)) == 2
@@ -225,6 +216,27 @@ async def test_a_stop_reaches_a_turn_that_is_about_to_begin(tmp_path: Path) -> N
         assert provider.requests == []
 
 
+async def test_a_model_that_is_slow_to_come_holds_up_no_session_whose_model_is_there(
+    tmp_path: Path,
+) -> None:
+    provider = ScriptedProvider("one", "two")
+    slow = _Slow(provider)
+    slow.go.set()
+    async with open_test_app(provider, root=tmp_path, connect=slow.connect) as built:
+        client = AppClient(built)
+        quick = await client.create()
+        await client.prompt(quick, "first")
+        await client.until(quick, ran(1))
+        slow.go.clear()
+        slow.asked.clear()
+        other = await client.create(CreateSession(model="slow/one"))
+        await client.prompt(other, "first")
+        async with asyncio.timeout(PATIENCE_S):
+            await slow.asked.wait()
+        await client.prompt(quick, "second")
+        await client.until(quick, ran(2))
+
+
 class _Lawless:
     """A provider that breaks its word: it raises."""
 
@@ -257,7 +269,7 @@ async def test_a_provider_that_raises_ends_the_turn_and_not_the_session(
         session = await client.create()
         await client.prompt(session, "first")
         await client.prompt(session, "second")
-        view = await client.until(session, _ran(2))
+        view = await client.until(session, ran(2))
         log = await client.log(session)
     assert view.open_messages == ()
     assert [type(envelope.event) for envelope in _of(log, *TERMINAL_EVENTS)] == [

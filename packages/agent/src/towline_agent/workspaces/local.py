@@ -5,7 +5,7 @@ import fcntl
 import os
 import stat
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -37,11 +37,16 @@ class LocalWorkspace:
 
     Args:
         root: The folder. It need not exist yet; what is missing is told at use.
+        hidden: Folders that count as outside even where they lie in the root, such as the one in
+            which towline keeps its own data (A5.8).
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, root: str | os.PathLike[str], *, hidden: Sequence[str | os.PathLike[str]] = ()
+    ) -> None:
         self.root = str(Path(root).absolute())
         """The folder, absolute, as the model is told it."""
+        self._hidden = tuple(Path(folder).absolute() for folder in hidden)
 
     async def read_bytes(self, path: str) -> bytes:
         """A file's bytes, `READ_MAX_BYTES` at most.
@@ -119,17 +124,22 @@ class LocalWorkspace:
         try:
             root = Path(self.root).resolve()
             real = (root / path).resolve()
-            if not real.is_relative_to(root):
+            if not self._may_open(real, root):
                 raise denied_outside(path, self.root)
             fd = os.open(real, flags)
         except OSError as error:
             raise failed_path(path, error) from error
         except (ValueError, RuntimeError) as error:  # a NUL character; a circle of links
             raise ToolError(f"{path!r} is no path that can be used; check it.") from error
-        if not _real_path(fd).is_relative_to(root):
+        if not self._may_open(_real_path(fd), root):
             os.close(fd)
             raise denied_outside(path, self.root)
         return fd
+
+    def _may_open(self, real: Path, root: Path) -> bool:
+        if not real.is_relative_to(root):
+            return False
+        return not any(real.is_relative_to(folder.resolve()) for folder in self._hidden)
 
 
 def _real_path(fd: int) -> Path:

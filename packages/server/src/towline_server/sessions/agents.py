@@ -1,8 +1,9 @@
 """The agents of a server: named specs, and the plan that a turn runs by."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from towline_agent import (
@@ -62,6 +63,7 @@ class Agents:
         default_model: str,
         clock: Clock,
         mint: Mint,
+        hidden: Sequence[Path] = (),
     ) -> None:
         self.default_model = default_model
         """`provider/model` of a session that names none."""
@@ -69,6 +71,7 @@ class Agents:
         self._connect = connect
         self._clock = clock
         self._mint = mint
+        self._hidden = tuple(hidden)
         self._connections: dict[str, Connection] = {}
         self._connecting = asyncio.Lock()
 
@@ -92,7 +95,7 @@ class Agents:
         """
         spec = self.spec(view.agent)
         connection = await self._connection(view.model)
-        workspace = LocalWorkspace(view.cwd or ".")
+        workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden)
         return Plan(
             provider=connection.provider,
             system=system_prompt(spec.name, spec.instructions, workspace),

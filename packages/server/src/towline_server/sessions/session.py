@@ -163,10 +163,10 @@ class Session:
         """
         self._check_admission(self.log.ahead.view, when)
         accepted = self.take(content, when=when, key=key)
+        self._held = False  # at once: a stop that comes while it is committed holds it again
         if remember is not None:
             self.log.keep(remember(accepted))
         await self.log.settle()
-        self._held = False
         self.wake()
         return accepted
 
