@@ -14,6 +14,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from towline_server.config import CONFIG_KEYS
+
 ROOT = Path(__file__).parents[1]
 FACES = ("towline", "towline_agent", "towline_client", "towline_protocol", "towline_server")
 
@@ -394,3 +396,11 @@ def test_the_built_page_is_made_of_the_sources_that_are_here() -> None:
         state.update(name.encode() + b"\0" + (web / name).read_bytes() + b"\0")
     (dist,) = ROOT.glob("packages/server/src/towline_server/web/dist/build.json")
     assert json.loads(dist.read_text("utf-8"))["sources"] == state.hexdigest(), "run `make web`"
+
+
+def test_every_setting_has_an_effect() -> None:
+    sources = "".join(
+        path.read_text(encoding="utf-8") for path in MODULES if path.name != "config.py"
+    )
+    unused = [key for key in CONFIG_KEYS if not re.search(rf"config\.{key}\b", sources)]
+    assert unused == [], "a setting that nothing reads must not be there"

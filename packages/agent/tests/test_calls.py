@@ -66,35 +66,18 @@ async def look(at: str) -> str:
     return f"{at} is there"
 
 
-class Meeting:
-    """Tools that can only end when so many of them run at once."""
-
-    def __init__(self, size: int) -> None:
-        self.now = self.most = 0
-        self._all = asyncio.Event()
-        self._size = size
-
-    async def join(self) -> None:
-        self.now += 1
-        self.most = max(self.most, self.now)
-        if self.now >= self._size:
-            self._all.set()
-        async with asyncio.timeout(5):
-            await self._all.wait()
-        self.now -= 1
-
-
 @pytest.mark.rules("A4.14", "A4.15")
 async def test_reads_run_together_and_their_results_keep_the_models_order() -> None:
-    meeting = Meeting(3)
+    begun: list[int] = []
     gates = [asyncio.Event() for _ in range(3)]
 
     @tool(effect="read")
     async def read(n: int) -> str:
         """Read, the last one first."""
-        await meeting.join()
+        begun.append(n)
         if n < 2:
-            await gates[n + 1].wait()
+            async with asyncio.timeout(5):
+                await gates[n + 1].wait()
         gates[n].set()
         return f"result {n}"
 
@@ -102,6 +85,7 @@ async def test_reads_run_together_and_their_results_keep_the_models_order() -> N
     host = ScriptedHost()
     await host.run(scripted_plan(provider, read))
     finished = [said(event) for event in host.events if isinstance(event, ToolEnded)]
+    assert begun == [0, 1, 2]
     assert finished == ["result 2", "result 1", "result 0"]
     results = [b for b in provider.requests[1].messages[-1].content if isinstance(b, ToolResult)]
     assert [block_text(result.content) for result in results] == [
@@ -113,16 +97,24 @@ async def test_reads_run_together_and_their_results_keep_the_models_order() -> N
 
 @pytest.mark.rules("A4.14")
 async def test_at_most_sixteen_reads_run_at_once() -> None:
-    meeting = Meeting(16)
+    go_on = asyncio.Event()
+    running: list[int] = []
 
     @tool(effect="read")
     async def read() -> str:
         """Read."""
-        await meeting.join()
+        running.append(1)
+        await go_on.wait()
+        running.pop()
         return "read"
 
-    host = await run(wants(*[("read", "{}")] * 40), read)
-    assert meeting.most == 16
+    turn = asyncio.create_task(run(wants(*[("read", "{}")] * 40), read))
+    async with asyncio.timeout(5):
+        for _ in range(20):  # more turns of the loop than it takes to start them all
+            await asyncio.sleep(0)
+        assert len(running) == 16
+        go_on.set()
+        host = await turn
     assert [event.status for event in ends(host)] == ["completed"] * 40
 
 

@@ -7,7 +7,6 @@ nothing had happened.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Event as ThreadEvent
 from typing import Any
 
@@ -47,7 +46,6 @@ from towline_protocol import (
     ToolEnded,
     ToolResult,
     ToolStarted,
-    TowlineError,
     TurnCancelled,
     TurnCompleted,
     Usage,
@@ -272,64 +270,6 @@ async def test_a_second_cancel_does_not_leave_a_task_behind() -> None:
     await check_left_well(host)
 
 
-@pytest.mark.rules("A4.28", "S28")
-@pytest.mark.parametrize("calls", [1, 2])
-@pytest.mark.parametrize("effect", ["read", "write"])
-async def test_a_tool_that_swallows_a_stop_does_not_keep_the_turn_going(
-    effect: str, calls: int
-) -> None:
-    heard: list[str] = []
-
-    @tool(effect=effect)
-    async def deaf() -> str:
-        """Hear no cancel."""
-        if heard:
-            return "ran after the stop"
-        with suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        heard.append("cancel")
-        return "done all the same"
-
-    content = call("deaf").content * calls
-    provider = ScriptedProvider(StepAnswer(content=content, stop_reason="tool_calls"), "never said")
-    host = ScriptedHost()
-    turn = asyncio.create_task(host.run(scripted_plan(provider, deaf)))
-    async with asyncio.timeout(5):
-        await host.wait_for(ToolStarted)
-        await asyncio.sleep(0)
-        host.stop()
-        end = await turn
-    assert isinstance(end.event, TurnCancelled)
-    assert len(provider.requests) == 1
-    results = [block_text(e.content) for e in host.events if isinstance(e, ToolEnded)]
-    assert results[0] == "done all the same"
-    assert "ran after the stop" not in results
-    await check_left_well(host)
-
-
-@pytest.mark.rules("A4.28")
-async def test_a_store_that_fails_during_a_stop_does_not_swallow_it() -> None:
-    class Failing(ScriptedHost):
-        async def settle(self) -> None:
-            if isinstance(self.events[-1], ToolStarted):
-                self.stop()
-                try:
-                    await asyncio.Event().wait()
-                except asyncio.CancelledError:
-                    raise TowlineError("The disk was full for a moment.") from None
-            await super().settle()
-
-    @tool(effect="read")
-    async def look() -> str:
-        """Look."""
-        return "seen"
-
-    host = Failing()
-    end = await host.run(scripted_plan(ScriptedProvider(call("look")), look))
-    assert isinstance(end.event, TurnCancelled)
-    await check_left_well(host)
-
-
 class StoppedProvider(ScriptedProvider):
     """Is stopped after a piece."""
 
@@ -348,37 +288,6 @@ class StoppedProvider(ScriptedProvider):
             if not self._deaf:
                 raise
         return StepFailed(error=ProviderUnavailable("The line is cut."), streamed=True)
-
-
-@pytest.mark.rules("A4.28", "S28")
-async def test_a_provider_that_swallows_a_stop_does_not_keep_the_turn_going() -> None:
-    host = ScriptedHost()
-    end = await host.run(scripted_plan(StoppedProvider(host, TextPiece(0, "We"), deaf=True)))
-    assert isinstance(end.event, TurnCancelled)
-    await check_left_well(host)
-
-
-async def test_a_tool_that_cancels_itself_has_failed_and_the_turn_goes_on() -> None:
-    @tool(effect="write")
-    async def moody() -> str:
-        """Await something that was cancelled."""
-        gone = asyncio.get_running_loop().create_future()
-        gone.cancel()
-        return await gone
-
-    @tool(effect="read")
-    async def moody_read() -> str:
-        """Await something that was cancelled."""
-        raise asyncio.CancelledError
-
-    provider = ScriptedProvider(call("moody"), call("moody_read"), "So be it.")
-    host = ScriptedHost()
-    end = await host.run(scripted_plan(provider, moody, moody_read))
-    assert isinstance(end.event, TurnCompleted)
-    assert [event.status for event in host.events if isinstance(event, ToolEnded)] == [
-        "failed",
-        "failed",
-    ]
 
 
 @pytest.mark.rules("A4.26", "S28")

@@ -24,7 +24,7 @@ def test_without_any_source_the_defaults_stand(file: Path) -> None:
     config = _load(file)
     assert config == Config(data_dir=Path("/data"))
     assert (config.host, config.port, config.mode) == ("127.0.0.1", 4747, "ask")
-    assert (config.permission_window_s, config.permission_window_away_s) == (120, 1800)
+    assert config.permission_window_s == 120
 
 
 def test_every_key_can_be_set_in_the_file(file: Path) -> None:
@@ -36,9 +36,6 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         model = "openai/gpt-5"
         mode = "auto"
         permission_window_s = 30
-        permission_window_away_s = 600.5
-        orphan_turn = "interrupt"
-        orphan_turn_s = 5
         server_name = "desk"
     """)
     assert _load(file) == Config(
@@ -49,9 +46,6 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         model="openai/gpt-5",
         mode="auto",
         permission_window_s=30,
-        permission_window_away_s=600.5,
-        orphan_turn="interrupt",
-        orphan_turn_s=5,
         server_name="desk",
     )
     assert set(CONFIG_KEYS) == set(Config.__struct_fields__)
@@ -97,8 +91,7 @@ def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ('mode = "yolo"', "'yolo'", "'ask' or 'auto'"),
         ("permission_window_s = 0", "0", "a number of seconds from 1 to"),
         ("permission_window_s = nan", "nan", "a number of seconds from 1 to"),
-        ("permission_window_away_s = true", "True", "a number of seconds from 1 to"),
-        ('orphan_turn = "stop"', "'stop'", "'continue' or 'interrupt'"),
+        ("permission_window_s = true", "True", "a number of seconds from 1 to"),
         ('host = " "', "' '", "an address or host name"),
     ],
 )

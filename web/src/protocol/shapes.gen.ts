@@ -294,7 +294,11 @@ export const STRUCTS: Record<string, StructShape> = {
   PromptAdmitted: {
     tag: ["type", "prompt_admitted"],
     required: { prompt: "string", content: { list: { union: "Block" } }, when: "string" },
-    optional: { key: { nullable: "string" }, position: "integer" },
+    optional: {
+      key: { nullable: "string" },
+      position: "integer",
+      limits: { nullable: { struct: "Limits" } },
+    },
   },
   PromptDelivered: {
     tag: ["type", "prompt_delivered"],

@@ -759,6 +759,8 @@ export interface PromptAdmitted {
   readonly key?: string | null;
   /** Prompts ahead of it. */
   readonly position?: number;
+  /** Bounds of the turn that it will start; `None` for the agent's own. */
+  readonly limits?: Limits | null;
 }
 
 /** A prompt reached the model's side of the line. */

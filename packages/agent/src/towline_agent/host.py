@@ -35,10 +35,10 @@ class Host(Protocol):
     `emit` keeps order, never waits and never raises: it takes the event into `transcript` and hands
     it on to be committed. `settle` returns when all that was emitted is committed, and is where the
     loop waits for room; it raises what the store raised. The loop settles before every side effect
-    and at the end; what is not committed is not shown (D9). `ask` emits the request and its
-    resolution, and returns the resolution; it never raises. `steers` hands out, once, the
-    prompts that people want said into the running turn. `stopped` returns when somebody stops the
-    turn. None of them closes anything.
+    and at the end; what is not committed is not shown (D9). `ask` emits the request and its one
+    resolution, a cancel being one too, and returns it; it raises what the store raised. `steers`
+    hands out, once, the prompts that people want said into the running turn. `stopped` returns when
+    somebody stops the turn. None of them closes anything.
     """
 
     @property

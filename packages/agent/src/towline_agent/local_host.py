@@ -69,7 +69,7 @@ class LocalHost:
         """Nothing to wait for: memory is at once."""
 
     async def ask(self, request: PermissionRequested) -> PermissionResolved:
-        """Ask the callback; without one, deny (A5.68)."""
+        """Ask the callback; without one, deny (A5.68). What the callback raises ends the turn."""
         self.emit(request)
         option, by = DENY, "cancel"
         try:

@@ -37,6 +37,7 @@ class HttpTransport:
         """
         self._url = _read_url(url)
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     async def request(self, call: Call) -> Reply:
         """Send an ordinary request and read the answer whole."""
@@ -66,7 +67,8 @@ class HttpTransport:
             answer.close()  # an open stream has no end to wait for
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Let go of every connection; calls after it raise `UsageError`."""
+        self._closed = True
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -88,6 +90,8 @@ class HttpTransport:
         )
 
     def _opened(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise UsageError("This client is closed; open a new one to go on.")
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),

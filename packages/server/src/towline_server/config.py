@@ -39,13 +39,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     mode: str = "ask"
     """The mode of new sessions: `ask` or `auto`."""
     permission_window_s: float = 120.0
-    """Seconds until a permission nobody answers is denied, while somebody looks (C5.9)."""
-    permission_window_away_s: float = 1800.0
-    """The same, in seconds, once a wake-up has gone out (C5.9)."""
-    orphan_turn: str = "continue"
-    """What a turn does when its last reader left: `continue` or `interrupt` (C5.13)."""
-    orphan_turn_s: float = 60.0
-    """Seconds without a reader until `interrupt` acts."""
+    """Seconds until a permission nobody answers is denied (C5.9)."""
     server_name: str = "towline"
     """What the server calls itself on screens."""
 
@@ -122,9 +116,6 @@ _KEYS: Final[dict[str, _Key]] = {
     "model": _Key(_model, "'provider/model', such as 'openai/gpt-5'"),
     "mode": _Key(_one_of("ask", "auto"), "'ask' or 'auto'"),
     "permission_window_s": _Key(_window, _SECONDS, float),
-    "permission_window_away_s": _Key(_window, _SECONDS, float),
-    "orphan_turn": _Key(_one_of("continue", "interrupt"), "'continue' or 'interrupt'"),
-    "orphan_turn_s": _Key(_window, _SECONDS, float),
     "server_name": _Key(_text, "some text"),
 }
 

@@ -5,6 +5,7 @@ from typing import Any
 from towline_protocol.content import Block
 from towline_protocol.events.data import EventData
 from towline_protocol.ids import CallId, CheckpointId, PromptId, SessionId, TurnId
+from towline_protocol.messages import Limits
 
 __all__ = [
     "CheckpointCreated",
@@ -106,6 +107,8 @@ class PromptAdmitted(EventData, frozen=True, kw_only=True, tag="prompt_admitted"
     """The client's own key of the prompt: how it finds its message again."""
     position: int = 0
     """Prompts ahead of it."""
+    limits: Limits | None = None
+    """Bounds of the turn that it will start; `None` for the agent's own."""
 
 
 class PromptDelivered(EventData, frozen=True, kw_only=True, tag="prompt_delivered"):

@@ -32,6 +32,7 @@ from towline_server.errors import (
     MethodRefused,
     RouteNotFound,
 )
+from towline_server.stream.pump import STREAM_HEADERS
 
 __all__ = ["make_app"]
 
@@ -121,6 +122,8 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
 def _stream_endpoint(service: Service, streams: Streams) -> Endpoint:
     async def serve(request: Request) -> Response:
         user = await service.access.user(request)
+        if request.method == "HEAD":  # the head alone takes no place among the readers
+            return Response(headers={k.decode(): v.decode() for k, v in STREAM_HEADERS})
         return cast("Response", await streams.open(request, user))
 
     return _with_problems(serve)

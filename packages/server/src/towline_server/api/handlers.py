@@ -1,5 +1,6 @@
 """The operations of the table, each as one function from a call to an answer."""
 
+import math
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from towline_protocol import (
     Identity,
     Interrupt,
     Interrupted,
+    Limits,
     Pairing,
     PermissionAnswered,
     PermissionId,
@@ -178,11 +180,13 @@ async def _send_prompt(call: Call) -> PromptAccepted:
     if body.when not in _WHEN:
         raise UsageError(f"There is no when={body.when!r}; it is one of: {', '.join(_WHEN)}.")
     _check_content(body.content)
+    _check_limits(body.limits)
     session = await call.service.sessions.get(call.user, call.session)
     return await session.admit(
         body.content,
         when=body.when,
         key=call.request.headers.get("idempotency-key"),
+        limits=body.limits,
         remember=call.remember,
     )
 
@@ -207,6 +211,16 @@ async def _answer_permission(call: Call) -> PermissionAnswered:
         remember=call.remember,
     )
     return PermissionAnswered(option=option)
+
+
+def _check_limits(limits: Limits | None) -> None:
+    """Refuse bounds in which nothing can run."""
+    if limits is None:
+        return
+    for name in limits.__struct_fields__:
+        bound: float | None = getattr(limits, name)
+        if bound is not None and not 0 < bound < math.inf:
+            raise UsageError(f"limits.{name} is {bound!r}; it must be more than 0.")
 
 
 def _check_content(content: tuple[Block, ...]) -> None:

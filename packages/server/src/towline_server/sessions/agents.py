@@ -87,7 +87,9 @@ class Agents:
             raise UsageError(f"There is no agent {name!r}; the agents are: {known}.")
         return found
 
-    async def plan(self, view: SessionView, rules: list[Rule]) -> Plan:
+    async def plan(
+        self, view: SessionView, rules: list[Rule], limits: Limits | None = None
+    ) -> Plan:
         """What the next turn of a session runs by.
 
         Raises:
@@ -105,7 +107,7 @@ class Agents:
             mint=self._mint,
             mode=view.mode,
             rules=rules,
-            limits=spec.limits,
+            limits=limits or spec.limits,
             slot=connection.slot,
         )
 

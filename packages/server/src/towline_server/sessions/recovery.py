@@ -12,6 +12,7 @@ from towline_protocol import (
     CallId,
     Envelope,
     Event,
+    Limits,
     MessageId,
     PermissionId,
     PermissionRequested,
@@ -19,6 +20,7 @@ from towline_protocol import (
     Private,
     Process,
     PromptAdmitted,
+    PromptId,
     SessionView,
     StepEnded,
     StepStarted,
@@ -72,6 +74,10 @@ class Loaded:
     """What the open turn has used."""
     cut_by_length: bool = False
     """Whether the last answer hit the token limit."""
+    limits: dict[PromptId, Limits] = field(default_factory=dict[PromptId, Limits])
+    """Bounds that waiting prompts ask for."""
+    turn_limits: Limits | None = None
+    """The bounds of the open turn."""
     held: bool = False
     """Whether somebody stopped a turn and has said nothing since: what waits is held (C2.11)."""
 
@@ -143,7 +149,11 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
     match event:
         case PromptAdmitted():
             loaded.held = False
+            if event.limits is not None:
+                loaded.limits[event.prompt] = event.limits
         case TurnStarted():
+            loaded.limits.pop(event.prompt, None)
+            loaded.turn_limits = event.limits
             loaded.journal.clear()
             loaded.processes.clear()
             loaded.spent = Spent()

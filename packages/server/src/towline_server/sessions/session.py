@@ -151,6 +151,7 @@ class Session:
         *,
         when: str = "auto",
         key: str | None = None,
+        limits: Limits | None = None,
         remember: Remember | None = None,
     ) -> PromptAccepted:
         """Make a prompt durable, and start it when nothing else runs (C2.11).
@@ -162,7 +163,7 @@ class Session:
             StoreError: It could not be kept; nothing was taken.
         """
         self._check_admission(self.log.ahead.view, when)
-        accepted = self.take(content, when=when, key=key)
+        accepted = self.take(content, when=when, key=key, limits=limits)
         self._held = False  # at once: a stop that comes while it is committed holds it again
         if remember is not None:
             self.log.keep(remember(accepted))
@@ -171,13 +172,25 @@ class Session:
         return accepted
 
     def take(
-        self, content: tuple[Block, ...], *, when: str = "auto", key: str | None = None
+        self,
+        content: tuple[Block, ...],
+        *,
+        when: str = "auto",
+        key: str | None = None,
+        limits: Limits | None = None,
     ) -> PromptAccepted:
         """Emit a prompt's admission; it runs after the next `settle` and `wake`."""
         prompt = PromptId(self._mint("pmt"))
         position = len(self.log.ahead.view.queue)
         self.log.emit(
-            PromptAdmitted(prompt=prompt, content=content, when=when, key=key, position=position),
+            PromptAdmitted(
+                prompt=prompt,
+                content=content,
+                when=when,
+                key=key,
+                position=position,
+                limits=limits,
+            ),
             outside=True,
         )
         return PromptAccepted(prompt=prompt, position=position, session=self.log.session)
@@ -276,7 +289,9 @@ class Session:
     async def _attempt(self, start: Start) -> Fault | None:
         """Run the turn; gives what kept it from an end of its own (C1.20). A rim."""
         try:
-            plan = await self._agents.plan(self.log.ahead.view, self.log.ahead.rules)
+            ahead = self.log.ahead
+            asked = ahead.turn_limits if start.attempt else ahead.limits.get(start.prompt)
+            plan = await self._agents.plan(ahead.view, ahead.rules, asked)
             await run_turn(plan, self, start)
         except StoreError:
             raise
