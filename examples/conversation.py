@@ -17,9 +17,8 @@ async def main() -> None:
             if isinstance(event, TextDelta):
                 print(f"{event.text}…")
                 break  # leaving the block stops the run
-        heard = events.messages
 
-    last = await agent.run("That will do. What is my name?", messages=heard)
+    last = await agent.run("That will do. What is my name?", messages=events.messages)
     print(last.final_message)
     await agent.aclose()
 

@@ -11,6 +11,7 @@ from towline_agent.errors import (
     RateLimited,
 )
 from towline_agent.limits import Slot
+from towline_agent.plan import Plan
 from towline_agent.providers.base import Model, StepFailed, TextPiece
 from towline_agent.testing import FakeClock, Script, ScriptedHost, ScriptedProvider, scripted_plan
 from towline_protocol import (
@@ -78,6 +79,21 @@ async def test_delays_vary_so_that_many_do_not_come_back_at_once() -> None:
     provider = ScriptedProvider(down(), down(), "Up.")
     await ScriptedHost().run(scripted_plan(provider, clock=clock, jitter=lambda: 0.8))
     assert clock.sleeps == [0.8, 1.6]
+
+
+@pytest.mark.rules("A3.13")
+def test_delays_vary_by_a_fifth_at_most() -> None:
+    plan = scripted_plan(ScriptedProvider())
+    usual = Plan(
+        provider=plan.provider,
+        system="",
+        tools=plan.tools,
+        workspace=plan.workspace,
+        clock=plan.clock,
+        mint=plan.mint,
+    )
+    drawn = [usual.jitter() for _ in range(200)]
+    assert 0.8 <= min(drawn) < 1.0 < max(drawn) <= 1.2
 
 
 @pytest.mark.rules("A3.13")

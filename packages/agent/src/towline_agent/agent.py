@@ -225,7 +225,7 @@ class EventStream:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far; may be fed back, also when the run was left early (R25)."""
+        """The conversation; may be fed back once the block is left, early or not (R25)."""
         return () if self._host is None else self._host.transcript.messages()
 
     def put(self, event: Event) -> None:

@@ -22,7 +22,7 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-class SseEvent(msgspec.Struct, frozen=True):
+class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """One dispatched event."""
 
     data: bytes
@@ -66,9 +66,14 @@ class SseDecoder:
             return []
         events: list[SseEvent] = []
         for line in lines:
-            event = self._line(line)
-            if event is not None:
-                events.append(event)
+            if line.startswith(b"data: "):
+                self._add(line[6:])
+            elif line:
+                self._field(line)
+            else:
+                if self._data:
+                    events.append(self._end_event())
+                self._event, self._id = "", None
         return events
 
     def close(self) -> None:
@@ -109,18 +114,12 @@ class SseDecoder:
             self._check()
         return lines
 
-    def _line(self, line: bytes) -> SseEvent | None:
-        if line.startswith(b"data:"):
-            value = line[6:] if line[5:6] == b" " else line[5:]
-            self._data.append(value)
-            self._data_bytes += len(value) + 1
-            self._check()
-            return None
-        if not line:
-            return self._dispatch()
-        if not line.startswith(b":"):
-            self._field(line)
-        return None
+    def _add(self, value: bytes) -> None:
+        """Take in a line of data."""
+        self._data.append(value)
+        self._data_bytes += len(value) + 1
+        if self._open_bytes + self._data_bytes > self._max:
+            raise self._too_large()
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
@@ -128,10 +127,8 @@ class SseDecoder:
         match name:
             case b"event":
                 self._event = value.decode(errors="replace")
-            case b"data":  # without a colon: an empty line of data
-                self._data.append(value)
-                self._data_bytes += len(value) + 1
-                self._check()
+            case b"data":  # without a space, or without a colon: an empty line of data
+                self._add(value)
             case b"id" if b"\0" not in value:
                 self._id = value.decode(errors="replace")
             case b"retry" if value.isdigit():
@@ -139,22 +136,20 @@ class SseDecoder:
             case _:
                 pass  # the standard: an unknown field is ignored
 
-    def _dispatch(self) -> SseEvent | None:
-        event = None
-        if self._data:
-            data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-            event = SseEvent(data, self._event, self._id)
-            self._data = []
-            self._data_bytes = 0
-        self._event = ""
-        self._id = None
-        return event
+    def _end_event(self) -> SseEvent:
+        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        self._data.clear()
+        self._data_bytes = 0
+        return SseEvent(data, self._event, self._id)
 
     def _check(self) -> None:
         if self._open_bytes + self._data_bytes > self._max:
-            raise ProtocolError(
-                f"An event is larger than {self._max!r} bytes; the peer does not speak this stream."
-            )
+            raise self._too_large()
+
+    def _too_large(self) -> ProtocolError:
+        return ProtocolError(
+            f"An event is larger than {self._max!r} bytes; the peer does not speak this stream."
+        )
 
 
 def encode_event(data: bytes, *, id: int | None = None, event: str | None = None) -> bytes:  # noqa: A002 - the field's own name

@@ -24,7 +24,7 @@ async def look() -> str:
     return "nothing"
 
 
-@pytest.mark.rules("A4.8", "C2.7")
+@pytest.mark.rules("A4.8")
 async def test_a_prompt_brings_the_bounds_of_its_own_turn_and_of_no_other(tmp_path: Path) -> None:
     provider = ScriptedProvider(call("look"), "handed over", call("look"), "well")
     async with open_test_app(provider, root=tmp_path, tools=[look]) as built:

@@ -102,7 +102,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """JSON Schema that the answer must fit."""
 
 
-class TextPiece(msgspec.Struct, frozen=True):
+class TextPiece(msgspec.Struct, frozen=True, gc=False):
     """More text."""
 
     block: int
@@ -111,7 +111,7 @@ class TextPiece(msgspec.Struct, frozen=True):
     """The piece; never empty."""
 
 
-class ThinkingPiece(msgspec.Struct, frozen=True):
+class ThinkingPiece(msgspec.Struct, frozen=True, gc=False):
     """More thinking."""
 
     block: int
@@ -120,7 +120,7 @@ class ThinkingPiece(msgspec.Struct, frozen=True):
     """The piece; never empty."""
 
 
-class ArgumentsPiece(msgspec.Struct, frozen=True):
+class ArgumentsPiece(msgspec.Struct, frozen=True, gc=False):
     """More of a call's arguments."""
 
     block: int

@@ -31,11 +31,17 @@ class UpOptions:
     """What the command line says; `None` is unset."""
 
     host: str | None = None
+    """The address to listen at."""
     port: int | None = None
+    """This very port; without it 4747 or the next free one."""
     model: str | None = None
+    """`provider/model`, or the path of a GGUF file."""
     mode: str | None = None
+    """`ask` or `auto`, for new sessions."""
     roots: tuple[Path, ...] = ()
+    """Folders the agent may work in beside the current one."""
     background: bool = False
+    """Whether another program started it: then no one-time link is printed."""
 
 
 async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = os.environ) -> None:

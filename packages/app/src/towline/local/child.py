@@ -25,8 +25,11 @@ CHECK_ONLY = "check"
 """The key of an order that only loads the engine, to see whether it is there."""
 
 ENGINE_MISSING = "engine_missing"
+"""The answer when the engine's package is not installed."""
 LIBRARY_MISSING = "library_missing"
+"""The answer when a library of the system that it needs is not there."""
 LOAD_FAILED = "load_failed"
+"""The answer when the engine cannot load the model."""
 
 
 def main() -> None:

@@ -141,7 +141,7 @@ class MessageStarted(EventData, frozen=True, kw_only=True, tag="message_started"
     """`assistant`."""
 
 
-class TextDelta(EventData, frozen=True, kw_only=True, tag="text_delta"):
+class TextDelta(EventData, frozen=True, kw_only=True, tag="text_delta", gc=False):
     """More text of an open message."""
 
     message: MessageId
@@ -154,7 +154,7 @@ class TextDelta(EventData, frozen=True, kw_only=True, tag="text_delta"):
     """The piece."""
 
 
-class ThinkingDelta(EventData, frozen=True, kw_only=True, tag="thinking_delta"):
+class ThinkingDelta(EventData, frozen=True, kw_only=True, tag="thinking_delta", gc=False):
     """More thinking of an open message."""
 
     message: MessageId
@@ -167,7 +167,7 @@ class ThinkingDelta(EventData, frozen=True, kw_only=True, tag="thinking_delta"):
     """The piece."""
 
 
-class ToolCallDelta(EventData, frozen=True, kw_only=True, tag="tool_call_delta"):
+class ToolCallDelta(EventData, frozen=True, kw_only=True, tag="tool_call_delta", gc=False):
     """More of a call's arguments, while the model writes them."""
 
     message: MessageId
