@@ -232,6 +232,7 @@ class Sessions(RuleBasedStateMachine):
         self.asked = 0
         self.numbers = 0
         self.effects: list[int] = []
+        self.dead = False
         self.turns = 0
         self.attempt = 0
         self.mint = counted_ids()
@@ -260,7 +261,8 @@ class Sessions(RuleBasedStateMachine):
         @tool
         async def send(n: int) -> str:
             """Do something that must not be done twice."""
-            self.effects.append(n)
+            if not self.dead:  # a process that was killed does nothing more
+                self.effects.append(n)
             host.at_effect()
             await host.pause()
             return json.dumps({"sent": n})
@@ -370,12 +372,14 @@ class Sessions(RuleBasedStateMachine):
                 if turn.cancelling():
                     return
                 kept.append(max(host.settled, len(host.entries) - lost))
+                self.dead = True
                 turn.cancel()
 
             self.act(at, kill)
             await asyncio.wait({turn})
 
         self.runner.run(run())
+        self.dead = False
         entries = host.entries[: kept[0]] if kept else host.entries
         self.host = SessionHost(entries, self.decide)
         self.host.turn, self.host.prompt = host.turn, host.prompt
