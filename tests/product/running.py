@@ -39,7 +39,7 @@ steady and patient between me and you.
 class Product:
     """A running `towline up`."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     home: Path
     root: Path
     url: str
@@ -57,11 +57,18 @@ class Product:
             self.said.append(line)
 
 
-def _read_line(process: subprocess.Popen[str], until: float) -> str:
+def _read_line(process: subprocess.Popen[bytes], until: float) -> str:
+    """One line, or nothing when none comes in time. Unbuffered: `select` sees what is there."""
     assert process.stdout is not None
-    left_s = until - time.monotonic()
-    ready, _, _ = select.select([process.stdout], [], [], max(0.0, left_s))
-    return process.stdout.readline() if ready else ""
+    line = b""
+    while not line.endswith(b"\n"):
+        left_s = until - time.monotonic()
+        ready, _, _ = select.select([process.stdout], [], [], max(0.0, left_s))
+        byte = process.stdout.read(1) if ready else b""
+        if not byte:
+            break
+        line += byte
+    return line.decode(errors="replace")
 
 
 def require_chromium() -> str:
@@ -98,8 +105,7 @@ def start_product(home: Path, root: Path, *arguments: str) -> Generator[Product]
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        bufsize=1,
+        bufsize=0,
     )
     product = Product(process, home, root, "", "", "", environ, [])
     try:

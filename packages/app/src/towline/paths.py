@@ -1,6 +1,7 @@
 """Where towline keeps its files (D1)."""
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +31,12 @@ def find_paths(environ: Mapping[str, str] = os.environ) -> Paths:
         return Paths(
             config_file=base / "config.toml", data_dir=base / "data", run_file=base / "run.json"
         )
+    data_dir = platformdirs.user_data_path("towline")
+    # Without a runtime folder of the user's own, the data folder is the private place there is.
+    has_runtime = bool(environ.get("XDG_RUNTIME_DIR")) or sys.platform == "darwin"
+    run_dir = platformdirs.user_runtime_path("towline") if has_runtime else data_dir
     return Paths(
         config_file=platformdirs.user_config_path("towline") / "config.toml",
-        data_dir=platformdirs.user_data_path("towline"),
-        run_file=platformdirs.user_runtime_path("towline") / "run.json",
+        data_dir=data_dir,
+        run_file=run_dir / "run.json",
     )

@@ -126,7 +126,14 @@ async def serve(
     others = 0 if port_fixed else _PORTS
     with contextlib.closing(open_listener(config.host, config.port, others=others)) as listener:
         store = await open_store(config.data_dir, mint=mint, on_commit=on_commit)
-        fleet = Agents(agents, connect=connect, default_model=default_model, clock=clock, mint=mint)
+        fleet = Agents(
+            agents,
+            connect=connect,
+            default_model=default_model,
+            clock=clock,
+            mint=mint,
+            hidden=_own_places(config, run_file),
+        )
         try:
             built = await build_app(
                 config, store=store, fleet=fleet, url=_url(listener), version=version,
@@ -331,6 +338,14 @@ def _signals() -> Generator[asyncio.Future[None]]:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)  # they are the caller's again
+
+
+def _own_places(config: Config, run_file: Path | None) -> tuple[Path, ...]:
+    """What no tool may read, wherever the roots lie: the store, and what stands by the token."""
+    if run_file is None:
+        return (config.data_dir,)
+    beside = ("config.toml", "server.log", run_file.with_suffix(".new").name)
+    return (config.data_dir, run_file, *(run_file.with_name(name) for name in beside))
 
 
 def _url(listener: socket.socket) -> str:

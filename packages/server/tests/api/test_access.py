@@ -10,8 +10,8 @@ from towline_agent import mint_now
 from towline_agent.testing import FakeClock, ScriptedProvider
 from towline_protocol import Claim, Claimed, Identity, Pairing, Problem, parse_time
 from towline_server.api.access import DEVICE_LIFE_S
-from towline_server.auth.codes import CODE_LIFE_S
-from towline_server.errors import StoreFull
+from towline_server.auth.codes import CODE_LIFE_S, Codes
+from towline_server.errors import AccessDenied, StoreFull
 from towline_server.main import BuiltApp
 from towline_server.store.sqlite_store import open_memory_store, open_store
 from towline_server.testing import AppClient, Reply, open_test_app
@@ -153,3 +153,21 @@ async def test_a_token_is_known_to_the_next_server_and_a_local_one_is_not(tmp_pa
         assert await _me(built, local) == 401
         assert built.access.cookie == cookie
     await store.close()
+
+
+async def test_a_code_is_good_again_when_the_token_could_not_be_stored() -> None:
+    codes = Codes(lambda: 0.0)
+    code = codes.make()
+    codes.claim(code)
+    with pytest.raises(AccessDenied):
+        codes.claim(code)
+    codes.give_back(code)
+    codes.claim(code.lower())
+
+
+async def test_the_server_s_own_token_cannot_be_revoked_and_the_answer_says_so(
+    built: BuiltApp,
+) -> None:
+    reply = await AppClient(built).ask("POST", "/api/auth/logout")
+    assert reply.status == 400
+    assert "towline stop" in reply.read(Problem).detail

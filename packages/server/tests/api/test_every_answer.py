@@ -24,6 +24,7 @@ from towline_protocol import (
 )
 from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY
 from towline_server.api.handlers import HANDLERS
+from towline_server.main import BuiltApp
 from towline_server.testing import AppClient, Reply, open_test_app
 
 BODIES: dict[type[msgspec.Struct], msgspec.Struct] = {
@@ -44,9 +45,14 @@ of_session = pytest.mark.parametrize(
 
 
 @pytest.fixture
-async def client(tmp_path: Path) -> AsyncGenerator[AppClient]:
-    async with open_test_app(ScriptedProvider(*["well"] * 9), root=tmp_path) as built:
-        yield AppClient(built)
+async def built(tmp_path: Path) -> AsyncGenerator[BuiltApp]:
+    async with open_test_app(ScriptedProvider("well", "well"), root=tmp_path) as built:
+        yield built
+
+
+@pytest.fixture
+def client(built: BuiltApp) -> AppClient:
+    return AppClient(built)
 
 
 def _path(row: Operation, session: str = "ses_0") -> str:
@@ -75,9 +81,11 @@ def _problem(reply: Reply, status: int, code: str) -> Problem:
 @pytest.mark.rules("C2.1")
 @pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - {"claim", "answer_permission"}))
 async def test_every_success_carries_the_contract_and_the_name_of_its_request(
-    client: AppClient, name: str
+    built: BuiltApp, name: str
 ) -> None:
     row = OPERATIONS[name]
+    code, _ = built.access.new_code()
+    client = AppClient(built, token=await built.access.claim(code, "a device"))
     session = await client.create()
     if row.stream:
         async with client.follow(session) as wire:

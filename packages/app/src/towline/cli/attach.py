@@ -58,8 +58,15 @@ async def ensure_server(run_file: Path, arguments: tuple[str, ...] = ()) -> tupl
     if found is not None:
         return found, False
     log = run_file.with_name("server.log")
-    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with log.open("wb") as output:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        output = log.open("wb")
+    except OSError as error:
+        raise NoServer(
+            f"The folder {str(log.parent)!r} cannot be written ({error.strerror}); make it "
+            "writable, or name another one with TOWLINE_HOME."
+        ) from error
+    with output:
         process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own program
             [sys.executable, "-m", "towline", "up", "--background", *arguments],
             stdin=subprocess.DEVNULL,

@@ -30,8 +30,14 @@ _err: Final = Console(stderr=True)
 
 def main() -> None:
     """Run the command line."""
+    level = os.environ.get("TOWLINE_LOG", "").upper() or "WARNING"
+    if level not in logging.getLevelNamesMapping():
+        _err.print(
+            f"towline: TOWLINE_LOG={level!r} is no level; use debug, info, warning or error."
+        )
+        sys.exit(1)
     logging.basicConfig(
-        level=os.environ.get("TOWLINE_LOG", "WARNING").upper(),
+        level=level,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     try:

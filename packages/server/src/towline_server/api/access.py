@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from towline_protocol import format_time
+from towline_protocol import UsageError, format_time
 from towline_server.auth.codes import CODE_LIFE_S, Codes
 from towline_server.auth.token import hash_token, new_token
 from towline_server.errors import AccessDenied, StoreError
@@ -101,12 +101,20 @@ class Access:
             last_used_ms=now_ms,
             expires_ms=now_ms + DEVICE_LIFE_S * 1000,
         )
-        await self._store.write(partial(tokens.add, token=row))
+        try:
+            await self._store.write(partial(tokens.add, token=row))
+        except StoreError:
+            self.codes.give_back(code)  # nothing was stored, so the code is still good
+            raise
         return token
 
     async def revoke(self, request: Request) -> None:
         """Forget the token that a request carries."""
         token = self.credential(request)
+        if token is not None and hash_token(token) == self._local:
+            raise UsageError(
+                "The server's own token cannot be revoked; it ends with the server: `towline stop`."
+            )
         if token is not None:
             await self._store.write(partial(tokens.revoke, sha256=hash_token(token)))
 

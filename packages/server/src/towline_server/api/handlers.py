@@ -44,6 +44,7 @@ _WHEN: Final = ("auto", "queue", "steer", "reject")
 _MAX_BLOCKS: Final = 64  # of a prompt (C6)
 _MAX_PROMPT_BYTES: Final = 1_000_000  # as JSON: its event stays below the largest one (C6)
 _MAX_WORD: Final = 200  # characters of a title, a model's name, a key
+_MAX_PATH: Final = 4096  # what systems take
 _MAX_NOTE: Final = 4000  # characters of what a person says to a decision or a stop
 _PAGE: Final = 50
 _MAX_PAGE: Final = 200
@@ -135,6 +136,7 @@ async def _logout(call: Call) -> Response:
 
 async def _create_session(call: Call) -> SessionInfo:
     body = cast("CreateSession", call.body)
+    _check_length(_MAX_PATH, cwd=body.cwd)
     _check_length(
         _MAX_WORD,
         agent=body.agent,
@@ -249,7 +251,7 @@ def _check_length(most: int, **values: str | None) -> None:
 def _number(text: str | None, usual: int, most: int) -> int:
     if text is None:
         return usual
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most:
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or not 1 <= int(text) <= most:
         raise UsageError(f"limit={text[:20]!r} is no number from 1 to {most}.")
     return int(text)
 

@@ -35,6 +35,10 @@ class Codes:
             del self._open[next(iter(self._open))]
         return f"{code[:4]}-{code[4:]}"
 
+    def give_back(self, text: str) -> None:
+        """Make a claimed code good again: what it was claimed for could not be done."""
+        self._open[_bare(text)] = self._monotonic() + CODE_LIFE_S
+
     def claim(self, text: str) -> None:
         """Use up a code; case, dashes and spaces do not matter.
 
@@ -49,7 +53,7 @@ class Codes:
                 "Too many wrong codes; wait a minute, then try again.",
                 retry_after_s=_TRIES_WINDOW_S - (now - self._wrong[0]),
             )
-        wanted = "".join(char for char in text.upper() if char.isalnum())
+        wanted = _bare(text)
         for code, until in list(self._open.items()):
             if until < now:
                 del self._open[code]
@@ -61,3 +65,7 @@ class Codes:
             "This code is wrong, used or over 10 minutes old; make a new one with `towline pair`.",
             reason="bad_code",
         )
+
+
+def _bare(text: str) -> str:
+    return "".join(char for char in text.upper() if char.isalnum())

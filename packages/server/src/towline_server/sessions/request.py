@@ -40,6 +40,11 @@ class Requests:
         self._asked: dict[PermissionId, asyncio.Event] = {}
         self._last_alive = log.view.updated
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the turn waits for a person right now."""
+        return bool(self._asked)
+
     async def ask(self, request: PermissionRequested) -> PermissionResolved:
         """Ask people; nobody's answer is a denial at the deadline (C5.9).
 

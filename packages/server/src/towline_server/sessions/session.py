@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from typing import Final
 
 from towline_agent import Clock, Mint, Start, Stop, run_turn
@@ -238,7 +239,11 @@ class Session:
         runner = self._runner
         if runner is None or runner.done():
             return
-        await asyncio.wait({runner}, timeout=grace_s)
+        until = time.monotonic() + grace_s
+        while not runner.done() and time.monotonic() < until:
+            if self.requests.waiting:
+                return  # nobody can answer any more: it is asked again after the restart (C5.8)
+            await asyncio.wait({runner}, timeout=_LOOK_S)
         if not runner.done():
             self.interrupt(SERVER, "the server shuts down")
             await asyncio.wait({runner}, timeout=grace_s)
@@ -347,6 +352,8 @@ class Session:
                 reason="turn_active",
             )
         if len(view.queue) >= MAX_INBOX:
+            self._held = False  # a full inbox that is held would never have room again
+            self.wake()
             raise InboxFull(
                 f"{MAX_INBOX} prompts wait already; wait until some of them have run.",
                 retry_after_s=5,
@@ -371,6 +378,7 @@ class Session:
             )
 
 
+_LOOK_S: Final = 0.2  # how soon a drain sees that a turn waits for a person
 _NO_LIMITS: Final = Limits()
 
 _TOO_OFTEN: Final = Fault(
