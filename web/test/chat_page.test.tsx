@@ -1,4 +1,8 @@
+import { render } from "preact";
 import { beforeEach, describe, expect, test } from "vitest";
+import type { SessionInfo } from "../src/protocol/types.gen.ts";
+import { sessions } from "../src/state/sessions.ts";
+import { SessionList } from "../src/ui/shell/AppShell.tsx";
 import { REQUEST, TIME, useChatScreen } from "./chat_screen.tsx";
 
 const on = useChatScreen();
@@ -180,4 +184,59 @@ test("the status region tells the news of a turn, the log is silent", async () =
   news.push(region?.textContent);
   expect(news).toEqual(["Working", "Approval needed", "Answer complete"]);
   expect(on.screen.place.querySelector('[role="log"]')?.getAttribute("aria-live")).toBe("off");
+});
+
+// rules: W25
+test("what hides in names, faults and the arguments of a tool is spelled out", async () => {
+  const hidden = "a\u202eb\u200b\u001b";
+  const shown = "a⟨U+202E⟩b⟨U+200B⟩⟨U+001B⟩";
+  await on.screen.show({ title: `${hidden} 👩\u200d💻❤\ufe0f`, model: hidden });
+  expect(on.screen.text("h1")).toBe(`${shown} 👩\u200d💻❤\ufe0f`);
+  expect(on.screen.text(".bar .quiet")).toBe(shown);
+  expect(document.title).toContain(shown);
+  await on.screen.startTurn();
+  const call = {
+    type: "tool_call",
+    id: "call_1",
+    name: hidden,
+    arguments: `{"at":"${hidden.slice(0, -1)}"}`,
+  } as const;
+  await on.screen.happen({ type: "message_ended", message: "msg_1", content: [call] });
+  expect(on.screen.text(".tool-title")).toBe(shown);
+  await on.screen.happen({
+    type: "tool_proposed",
+    call: "call_1",
+    tool: "look",
+    arguments: call.arguments,
+    title: `${hidden}👩\u200d💻`,
+    effect: "read",
+  });
+  await on.screen.happen({ type: "tool_started", call: "call_1" });
+  await on.screen.happen({ type: "tool_progress", call: "call_1", text: hidden });
+  const change = { path: hidden, kind: "modified", diff: `+${hidden}` } as const;
+  await on.screen.happen({ type: "files_changed", call: "call_1", changes: [change] });
+  expect(on.screen.text(".tool-title")).toBe(`${shown}👩⟨U+200D⟩💻`);
+  expect(on.screen.text(".tool-hint")).toBe(shown);
+  const card = on.screen.place.querySelector("details.tool") as HTMLDetailsElement;
+  card.open = true;
+  card.dispatchEvent(new Event("toggle"));
+  await on.screen.settle();
+  expect(card.querySelector("pre.well")?.textContent).toContain('"a⟨U+202E⟩b⟨U+200B⟩"');
+  expect(card.querySelector(".change-path")?.textContent).toContain(shown);
+  expect(card.querySelector(".diff")?.textContent).toBe(`+${shown}\n`);
+  const fault = { code: "provider", message: hidden } as const;
+  await on.screen.happen({ type: "turn_failed", fault, usage: {} } as never);
+  await on.screen.settle();
+  expect(on.screen.text(".failure p:last-child")).toBe(shown);
+});
+
+// rules: W25
+test("a session's name in the list spells out what hides, and keeps its emoji", async () => {
+  sessions.value = [
+    { id: "ses_b", title: "a\u202eb 👩\u200d💻", created: TIME, updated: TIME } as SessionInfo,
+  ];
+  render(<SessionList onPick={() => undefined} />, on.screen.place);
+  await on.screen.settle();
+  expect(on.screen.text(".session-title")).toBe("a⟨U+202E⟩b 👩\u200d💻");
+  sessions.value = [];
 });

@@ -52,6 +52,36 @@ describe("a permission", () => {
     expect(on.screen.place.querySelector(".request")).toBeNull();
   });
 
+  // rules: W25
+  test.each([
+    ["command", "pre.whole"],
+    ["diff", "pre.diff"],
+    ["new_kind", "pre.whole"],
+  ])("shows what hides in a %s, its title and its rule", async (kind, place) => {
+    const hidden = "rm \u202egpj.x\u2066 \u200b\u00ad\ufe0f\u{e0041}\u001b[2K";
+    const shown = "rm ⟨U+202E⟩gpj.x⟨U+2066⟩ ⟨U+200B⟩⟨U+00AD⟩⟨U+FE0F⟩⟨U+E0041⟩⟨U+001B⟩[2K";
+    await ask({
+      ...REQUEST,
+      tool: hidden,
+      title: hidden,
+      reason: hidden,
+      preview: { kind, text: hidden },
+      options: [
+        { id: "allow_session", label: "Allow", rule: hidden },
+        { id: "other", label: hidden },
+      ],
+    });
+    await on.screen.settle(400);
+    expect(on.screen.text(".request-peek")).toBe(shown);
+    await on.screen.press("Review");
+    expect(dialog().querySelector(place)?.textContent?.trimEnd()).toBe(shown);
+    expect(dialog().querySelector(".chip")?.textContent).toBe(shown);
+    expect(dialog().querySelector("small")?.textContent).toContain(shown);
+    expect(on.screen.button(shown, dialog())).toBeDefined();
+    expect(dialog().textContent).not.toMatch(/(?!\n)[\p{Cc}\p{DI}]/u);
+    if (kind === "new_kind") expect(dialog().getAttribute("aria-label")).toBe(`Allow “${shown}”?`);
+  });
+
   test("that cannot be read whole can only be denied", async () => {
     await ask({ ...REQUEST, preview: { ...REQUEST.preview, truncated: true } });
     await on.screen.settle(400);

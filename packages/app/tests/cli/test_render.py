@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from towline.cli.render import (
@@ -12,7 +13,6 @@ from towline.cli.render import (
     paint,
     paint_history,
     say,
-    show_visible,
     start_line,
 )
 from towline_client.testing import ScriptedServer, ScriptedSession
@@ -312,10 +312,26 @@ def test_a_preview_that_is_not_whole_can_only_be_denied() -> None:
 
 
 def test_what_hides_in_a_command_is_made_visible() -> None:
-    hidden = "echo ok\r\x1b[2K\u202erm\u2066\x7f\x9b"
-    text = _play(_proposed(), _request(text=hidden))
-    assert "  │ echo ok␍␛[2K<U+202E>rm<U+2066>␡<U+009B>\n" in text
-    assert show_visible("a\tb\nc ☃ 🚢") == "a\tb\nc ☃ 🚢"
+    hidden = "echo ok\r\x1b[2K\u202erm\u2066\x7f\x9b\u200b\U000e0041\ufe0f\n  3 Deny"
+    shown = "echo ok␍␛[2K<U+202E>rm<U+2066>␡<U+009B><U+200B><U+E0041><U+FE0F>"
+    option = Option(id="allow_session", label="Allow\n", rule=hidden)
+    asked = msgspec.structs.replace(
+        _request(text=hidden),
+        title=hidden,
+        reason=hidden,
+        options=(option, Option(id=DENY, label="Deny")),
+    )
+    text = _play(_proposed(), asked)
+    assert f"? {shown} 3 Deny\n  reason: {shown}␊  3 Deny\n" in text
+    assert f"  │ {shown}\n  │   3 Deny\n" in text
+    assert f"  1 Allow␊ (stores the rule {shown}␊  3 Deny)\n  2 Deny\n" in text
+
+
+def test_joiners_stay_in_what_is_only_read() -> None:
+    said = MessageEnded(
+        message=MessageId("msg_1"), content=(Text(text="👩\u200d💻 ❤\ufe0f \u202eok"),)
+    )
+    assert "👩\u200d💻 ❤\ufe0f <U+202E>ok\n" in _play(said)
 
 
 @pytest.mark.parametrize("text", ["", "0", "4", "x", "1.", "-1", "²", "9" * 50])

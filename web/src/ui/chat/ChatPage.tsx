@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
+import { visible, visibleName } from "../../core/visible.ts";
 import type { Chat } from "../../state/chat.ts";
 import { Button } from "../base/Button.tsx";
 import { lazy } from "../base/lazy.tsx";
@@ -15,9 +16,9 @@ export const Requests = lazy(async () => (await import("../requests/RequestCard.
 /** One session. */
 export function ChatPage({ chat }: { chat: Chat }) {
   const { model } = chat.current.value;
-  const title = chat.title.value || t("sessions.untitled");
+  const title = visibleName(chat.title.value ?? "") || t("sessions.untitled");
   return (
-    <AppShell title={title} note={model} chat={chat}>
+    <AppShell title={title} note={visible(model)} chat={chat}>
       <main class="chat">
         {chat.loaded.value ? <MessageList chat={chat} /> : <NotLoaded chat={chat} />}
         <div class="dock">

@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
+import { visible } from "../../core/visible.ts";
 import type { Chat } from "../../state/chat.ts";
 import { drafts, outbox, sendText } from "../../state/outbox.ts";
 import { IconButton } from "../base/Button.tsx";
@@ -42,7 +43,7 @@ export function Composer({ session, chat }: ComposerProps) {
     >
       {chat?.complaint.value && (
         <p class="complaint" role="alert">
-          {chat.complaint.value}
+          {visible(chat.complaint.value)}
         </p>
       )}
       <div class="composer-row">

@@ -2,6 +2,7 @@ import { Component } from "preact";
 import { useState } from "preact/hooks";
 import { localeNow, t, tMaybe } from "../../core/i18n.ts";
 import { formatClock } from "../../core/time.ts";
+import { visible, visibleName } from "../../core/visible.ts";
 import { copyText } from "../../platform/clipboard.ts";
 import type { Block, Mark, Thinking } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
@@ -59,7 +60,7 @@ export function UserBubble({ content, title }: { content: readonly Block[]; titl
       {files.map((block, place) => (
         <span key={place} class="chip">
           <Icon name="file" />
-          {block.type === "file" ? block.name : t("chat.attachment")}
+          {block.type === "file" ? visibleName(block.name) : t("chat.attachment")}
         </span>
       ))}
     </div>
@@ -121,9 +122,13 @@ function BlockView({ chat, block, open, last }: BlockViewProps) {
       return open ? <ToolDraft block={block} /> : <ToolCard chat={chat} block={block} />;
     case "image":
     case "file":
-      return <p class="quiet">{block.type === "file" ? block.name : t("chat.attachment")}</p>;
+      return (
+        <p class="quiet">
+          {block.type === "file" ? visibleName(block.name) : t("chat.attachment")}
+        </p>
+      );
     case "unknown":
-      return <p class="quiet">{t("chat.unknown", { name: block.name })}</p>;
+      return <p class="quiet">{t("chat.unknown", { name: visible(block.name) })}</p>;
     default:
       return null;
   }
@@ -145,7 +150,8 @@ function ThinkingRow({ block, open }: { block: Thinking; open: boolean }) {
 }
 
 function MarkLine({ mark }: { mark: Mark }) {
-  const { kind, text, fault } = mark;
+  const { kind, fault } = mark;
+  const text = visible(mark.text);
   const label = tMaybe(`mark.${kind}`, { text }) ?? text;
   if (kind !== "turn_failed") return <p class="mark">{label}</p>;
   return (

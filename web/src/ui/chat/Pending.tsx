@@ -1,5 +1,6 @@
 import { t } from "../../core/i18n.ts";
 import type { OutboxEntry } from "../../core/outbox.ts";
+import { visible } from "../../core/visible.ts";
 import type { Chat } from "../../state/chat.ts";
 import { drafts, dropEntry, outbox, sendAgain } from "../../state/outbox.ts";
 import { editing } from "./editing.ts";
@@ -37,7 +38,7 @@ export function PendingEntry({ entry }: { entry: OutboxEntry }) {
     <article class="entry user" aria-label={t("chat.you")}>
       <UserBubble content={[{ type: "text", text }]} />
       <p class={stuck ? "delivery bad" : "delivery"}>
-        {t(`send.${state}`, { message })}
+        {t(`send.${state}`, { message: visible(message) })}
         {stuck && (
           <span class="delivery-actions">
             <button type="button" class="link-button" onClick={() => sendAgain(key)}>

@@ -1,5 +1,6 @@
 import { t } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";
+import { visible } from "../../core/visible.ts";
 import type { SessionView } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { useNow } from "../hooks/useNow.ts";
@@ -9,7 +10,9 @@ export function activityOf(view: SessionView): string {
   if (view.permissions.length > 0 || view.questions.length > 0) return t("turn.waiting.you");
   if (view.waiting) {
     const { reason } = view.waiting;
-    return reason === "rate_limit" ? t("turn.waiting.rate") : t("turn.waiting", { reason });
+    return reason === "rate_limit"
+      ? t("turn.waiting.rate")
+      : t("turn.waiting", { reason: visible(reason) });
   }
   if (view.open_calls.some((call) => call.status === "in_progress")) return t("tool.in_progress");
   const block = view.open_messages.at(-1)?.content.at(-1);

@@ -2,6 +2,7 @@ import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t, tMaybe } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";
+import { visible } from "../../core/visible.ts";
 import type { Option, PermissionRequested } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { Sheet } from "../base/Sheet.tsx";
@@ -21,7 +22,9 @@ function byOrder(a: Option, b: Option): number {
 
 /** What is asked, as a question. What is previewed is not said twice. */
 export function headingOf({ preview, title, tool }: PermissionRequested): string {
-  return tMaybe(`ask.heading.${preview.kind}`) ?? t("ask.heading", { tool: title || tool });
+  return (
+    tMaybe(`ask.heading.${preview.kind}`) ?? t("ask.heading", { tool: visible(title || tool) })
+  );
 }
 
 interface PermissionSheetProps {
@@ -40,8 +43,8 @@ export function PermissionSheet({ chat, answering, onClose }: PermissionSheetPro
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys */}
       <div class="sheet-scroll" tabIndex={0}>
         <p class="chips">
-          <span class="chip">{request.tool}</span>
-          <span class="chip">{agent}</span>
+          <span class="chip">{visible(request.tool)}</span>
+          <span class="chip">{visible(agent)}</span>
           <span class="chip">
             {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
           </span>
@@ -50,18 +53,18 @@ export function PermissionSheet({ chat, answering, onClose }: PermissionSheetPro
         {preview.kind === "diff" ? (
           <Diff text={preview.text} />
         ) : (
-          <pre class="whole">{preview.text}</pre>
+          <pre class="whole">{visible(preview.text)}</pre>
         )}
         {cwd && (
           <>
             <h3 class="label">{t("ask.where")}</h3>
-            <p class="path">{cwd}</p>
+            <p class="path">{visible(cwd)}</p>
           </>
         )}
         {reason && (
           <>
             <h3 class="label">{t("ask.why")}</h3>
-            <p>{tMaybe(`ask.why.${reason}`) ?? reason}</p>
+            <p>{tMaybe(`ask.why.${reason}`) ?? visible(reason)}</p>
           </>
         )}
       </div>
@@ -69,7 +72,7 @@ export function PermissionSheet({ chat, answering, onClose }: PermissionSheetPro
       <Answers answering={answering} />
       {refused && (
         <p class="complaint" role="alert">
-          {t("ask.failed", { message: refused })}
+          {t("ask.failed", { message: visible(refused) })}
         </p>
       )}
     </Sheet>
@@ -122,11 +125,12 @@ interface AnswerButtonProps {
 
 function AnswerButton({ option, disabled, onClick }: AnswerButtonProps) {
   const kind = option.id === DENY ? "danger" : option.id === "allow_once" ? "main" : "plain";
-  const label = option.id === DENY ? t("ask.deny") : (tMaybe(`ask.${option.id}`) ?? option.label);
+  const label =
+    option.id === DENY ? t("ask.deny") : (tMaybe(`ask.${option.id}`) ?? visible(option.label));
   return (
     <button type="button" class={`button ${kind}`} disabled={disabled} onClick={onClick}>
       {label}
-      {option.rule && <small>{t("ask.rule", { rule: option.rule })}</small>}
+      {option.rule && <small>{t("ask.rule", { rule: visible(option.rule) })}</small>}
     </button>
   );
 }

@@ -2,6 +2,7 @@ import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";
+import { visible } from "../../core/visible.ts";
 import type { PermissionRequested } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { newKey } from "../../state/outbox.ts";
@@ -74,10 +75,10 @@ function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
           {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
         </span>
       </div>
-      <p class="request-peek">{request.preview.text}</p>
+      <p class="request-peek">{visible(request.preview.text)}</p>
       {refused && (
         <p class="complaint" role="alert">
-          {t("ask.failed", { message: refused })}
+          {t("ask.failed", { message: visible(refused) })}
         </p>
       )}
       <div class="request-buttons">
@@ -155,7 +156,7 @@ function QuestionNote({ chat }: { chat: Chat }) {
   return (
     <section class="request" aria-label={t("ask.title")}>
       {question.items.map((item) => (
-        <p key={item.id}>{item.prompt}</p>
+        <p key={item.id}>{visible(item.prompt)}</p>
       ))}
       <p class="quiet">{t("ask.question")}</p>
     </section>

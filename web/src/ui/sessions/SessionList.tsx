@@ -1,6 +1,7 @@
 import "../../core/words.later.ts";
 import { localeNow, t, type Word } from "../../core/i18n.ts";
 import { dayOf, formatWhen } from "../../core/time.ts";
+import { visibleName } from "../../core/visible.ts";
 import type { SessionInfo } from "../../protocol/types.gen.ts";
 import { formatRoute, go, route } from "../../state/router.ts";
 import { listState, loadOlder, older, refreshSessions, sessions } from "../../state/sessions.ts";
@@ -113,7 +114,7 @@ function Row({ row, now, onClick }: RowProps) {
       aria-current={isHere ? "page" : undefined}
       onClick={onClick}
     >
-      <span class="session-title">{row.title || t("sessions.untitled")}</span>
+      <span class="session-title">{visibleName(row.title ?? "") || t("sessions.untitled")}</span>
       <span class="session-meta">
         {state && <span class={`dot ${state}`}>{t(`sessions.${state}`)}</span>}
         <span>{formatWhen(row.updated, now, localeNow())}</span>

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
+import { visibleName } from "../../core/visible.ts";
 import { identity } from "../../state/account.ts";
 import type { Chat } from "../../state/chat.ts";
 import { refreshSessions } from "../../state/sessions.ts";
@@ -47,7 +48,9 @@ export function AppShell({ title, note, chat, children }: AppShellProps) {
       </button>
       {wide && (
         <aside class="sidebar">
-          <p class="sidebar-name">{identity.value?.server_name || t("app.name")}</p>
+          <p class="sidebar-name">
+            {visibleName(identity.value?.server_name ?? "") || t("app.name")}
+          </p>
           <SessionList onPick={() => undefined} />
         </aside>
       )}

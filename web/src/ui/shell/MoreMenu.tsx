@@ -1,5 +1,6 @@
 import "../../core/words.later.ts";
 import { LANGUAGES, type Language, t, type Word } from "../../core/i18n.ts";
+import { visibleName } from "../../core/visible.ts";
 import { identity } from "../../state/account.ts";
 import { chooseLanguage, chooseLook, type Look, language, look } from "../../state/settings.ts";
 import { leave } from "../../state/sign_in.ts";
@@ -30,7 +31,7 @@ export function MoreMenu() {
       />
       <button type="button" class="menu-item" onClick={() => void leave()}>
         {t("menu.logout")}
-        <span class="quiet">{identity.value?.user}</span>
+        <span class="quiet">{visibleName(identity.value?.user ?? "")}</span>
       </button>
     </>
   );

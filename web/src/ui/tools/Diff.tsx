@@ -1,3 +1,5 @@
+import { visible } from "../../core/visible.ts";
+
 /** Lines of a diff that are shown at once: more would freeze a phone. */
 const MAX_LINES = 200;
 
@@ -10,7 +12,7 @@ function lineClass(line: string): string {
 
 /** A unified diff: signs and colours, scrolled sideways by itself. */
 export function Diff({ text }: { text: string }) {
-  const lines = text.replace(/\n$/, "").split("\n");
+  const lines = visible(text).replace(/\n$/, "").split("\n");
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a block that scrolls must take the keys
     <pre class="diff" tabIndex={0}>

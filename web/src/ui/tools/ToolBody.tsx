@@ -2,6 +2,7 @@ import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { localeNow, t, tMaybe } from "../../core/i18n.ts";
 import { formatClock } from "../../core/time.ts";
+import { visible } from "../../core/visible.ts";
 import type { CallView, Decision, FileChange, ToolCall } from "../../protocol/types.gen.ts";
 import { Diff } from "./Diff.tsx";
 import { FOLD_UNITS, outputOf, prettyArguments } from "./tool_text.ts";
@@ -11,7 +12,7 @@ export function ToolBody({ call, block }: { call: CallView | undefined; block: T
   if (!call) {
     return (
       <div class="tool-body">
-        <LongText label={t("tool.arguments")} text={prettyArguments(block.arguments)} />
+        <LongText label={t("tool.arguments")} text={visible(prettyArguments(block.arguments))} />
       </div>
     );
   }
@@ -21,8 +22,8 @@ export function ToolBody({ call, block }: { call: CallView | undefined; block: T
   return (
     <div class="tool-body">
       <LongText
-        label={isCommand ? call.tool : t("tool.arguments")}
-        text={isCommand ? (call.preview?.text ?? "") : prettyArguments(call.arguments)}
+        label={isCommand ? visible(call.tool) : t("tool.arguments")}
+        text={visible(isCommand ? (call.preview?.text ?? "") : prettyArguments(call.arguments))}
       />
       {call.changes.length > 0 && <Changes changes={call.changes} />}
       {(output !== "" || running) && (
@@ -46,12 +47,12 @@ function ExitCode({ call }: { call: CallView }) {
 }
 
 function Receipt({ decision }: { decision: Decision }) {
-  const by = tMaybe(`tool.by.${decision.by}`) ?? decision.by;
+  const by = tMaybe(`tool.by.${decision.by}`) ?? visible(decision.by);
   const word = decision.option === "deny" ? "tool.refused" : "tool.allowed";
   return (
     <p class="quiet">
       {t(word, { by, time: formatClock(decision.time, localeNow()) })}
-      {decision.note && ` · ${decision.note}`}
+      {decision.note && ` · ${visible(decision.note)}`}
     </p>
   );
 }
@@ -63,7 +64,7 @@ function Changes({ changes }: { changes: readonly FileChange[] }) {
       {changes.map((change, place) => (
         <div key={place} class="change">
           <p class="change-path">
-            {change.path} <span class="quiet">{change.kind}</span>
+            {visible(change.path)} <span class="quiet">{visible(change.kind)}</span>
           </p>
           {change.diff && <Diff text={change.diff} />}
         </div>

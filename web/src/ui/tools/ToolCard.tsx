@@ -2,6 +2,7 @@ import { useComputed } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { formatDuration } from "../../core/time.ts";
+import { visible } from "../../core/visible.ts";
 import type { CallView, ToolCall } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { Icon } from "../base/Icon.tsx";
@@ -27,13 +28,13 @@ export function ToolCard({ chat, block }: { chat: Chat; block: ToolCall }) {
     >
       <summary class="tool-head">
         <StateIcon call={call} />
-        <span class="tool-title">{call?.title || block.name}</span>
+        <span class="tool-title">{visible(call?.title || block.name)}</span>
         <span class="tool-side">
           {call && <span class="tool-status">{statusText(call)}</span>}
           {call && call.duration_ms >= SHORT_MS && <span>{formatDuration(call.duration_ms)}</span>}
           <Icon name="chevron" />
         </span>
-        {hint !== "" && <span class="tool-hint">{hint}</span>}
+        {hint !== "" && <span class="tool-hint">{visible(hint)}</span>}
       </summary>
       {open && <ToolBody call={call} block={block} />}
     </details>
@@ -46,7 +47,7 @@ export function ToolDraft({ block }: { block: ToolCall }) {
     <div class="tool">
       <div class="tool-head">
         <span class="ring" aria-hidden="true" />
-        <span class="tool-title">{block.name || t("tool.writing")}</span>
+        <span class="tool-title">{visible(block.name) || t("tool.writing")}</span>
       </div>
     </div>
   );

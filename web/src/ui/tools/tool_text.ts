@@ -1,6 +1,7 @@
 /** The words and icons of a tool card. */
 
 import { t, tMaybe } from "../../core/i18n.ts";
+import { visible } from "../../core/visible.ts";
 import type { CallView, ResultBlock } from "../../protocol/types.gen.ts";
 import type { IconName } from "../base/icons.ts";
 
@@ -20,7 +21,7 @@ export function effectIcon(effect: string): IconName {
 
 /** A call's status in words; a word that is not known stands for itself. */
 export function statusText(call: CallView): string {
-  return tMaybe(`tool.${call.status}`) ?? call.status;
+  return tMaybe(`tool.${call.status}`) ?? visible(call.status);
 }
 
 /** Whether the call came to nothing good. */

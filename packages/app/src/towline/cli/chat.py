@@ -19,9 +19,9 @@ from towline.cli.render import (
     paint,
     paint_history,
     say,
-    show_visible,
     start_line,
 )
+from towline.cli.visible import show_visible
 from towline_client import (
     Client,
     Clock,

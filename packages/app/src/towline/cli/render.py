@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from towline.cli.visible import show_line, show_prose, show_visible
 from towline_protocol import (
     DENY,
     Block,
@@ -38,7 +39,6 @@ __all__ = [
     "paint",
     "paint_history",
     "say",
-    "show_visible",
     "start_line",
 ]
 
@@ -54,16 +54,6 @@ LINE_CHARS: Final = 500
 _ANSI: Final = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]"
 )
-_CONTROLS: Final = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
-    0x7F: "\u2421",
-    **{code: f"<U+{code:04X}>" for code in range(0x80, 0xA0)},
-    # Marks that change the order in which text is shown: a command could look like another one.
-    **{
-        code: f"<U+{code:04X}>"
-        for code in (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-    },
-}
 _STATUS: Final = {
     "completed": "done",
     "unknown": "unknown: it may or may not have happened",
@@ -162,10 +152,11 @@ def paint_history(
     """Write the last entries of a session that goes on, and what is going on in it."""
     pen = _Pen(Screen())
     kept = view.messages[-entries:]
-    words = " · ".join(show_visible(part) for part in (view.title, view.model, view.mode) if part)
-    pen.line(f"{view.session} · {words}", "dim")
+    title = show_prose(" ".join((view.title or "").split()))
+    facts = (view.session, title, *map(show_line, filter(None, (view.model, view.mode))))
+    pen.line(" · ".join(filter(None, facts)), "dim")
     if view.cwd:
-        pen.line(f"works in {show_visible(view.cwd)}", "dim")
+        pen.line(f"works in {show_line(view.cwd)}", "dim")
     if view.older or len(kept) < len(view.messages):
         pen.line("… earlier messages are not shown", "dim")
     pen.line("")
@@ -233,11 +224,6 @@ def choose_option(request: PermissionRequested, text: str) -> tuple[str | None, 
     return option.id, ""
 
 
-def show_visible(text: str) -> str:
-    """Text with its control characters and direction marks made visible."""
-    return text.translate(_CONTROLS)
-
-
 def _entry(
     pen: _Pen,
     entry: MessageView,
@@ -252,7 +238,7 @@ def _entry(
         _mark(pen, entry)
     elif entry.role == "user":
         if entry.key is None or entry.key not in own:
-            first, *rest = show_visible(block_text(entry.content)).split("\n")
+            first, *rest = show_prose(block_text(entry.content)).split("\n")
             pen.line("\n".join([f"> {first}", *(f"  {line}" for line in rest)]), "bold")
     else:
         _message_end(pen, entry, written.pop(MessageId(entry.id or ""), ""))
@@ -268,7 +254,7 @@ def _message_end(pen: _Pen, entry: MessageView, before: str) -> None:
     _grow(pen, before, entry.content)
     pen.fresh()
     if entry.cut is not None:
-        pen.line(f"(cut: {show_visible(entry.cut)})", "dim")
+        pen.line(f"(cut: {show_line(entry.cut)})", "dim")
 
 
 def _grow(pen: _Pen, before: str, content: tuple[Block, ...]) -> str:
@@ -281,7 +267,7 @@ def _grow(pen: _Pen, before: str, content: tuple[Block, ...]) -> str:
     skip = len(before)
     for segment in _segments(content):
         if skip < len(segment.text):
-            pen.text(show_visible(segment.text[skip:]), segment.style)
+            pen.text(show_prose(segment.text[skip:]), segment.style)
         skip = max(0, skip - len(segment.text))
     return now
 
@@ -319,14 +305,19 @@ def _mark(pen: _Pen, entry: MessageView) -> None:
         case "closed":
             pen.line(f"■ The session is closed: {words}", "yellow")
         case kind:
-            pen.line(f"· {kind}: {words}", "dim")
+            pen.line(f"· {show_line(kind)}: {words}", "dim")
 
 
 def _title(call: CallView) -> str:
-    title = show_visible(" ".join(call.title.split()))
-    if title != call.tool:
+    title = _one_line(call.title)
+    if title != show_line(call.tool):
         return title
     return f"{_VERBS.get(call.effect, 'Use')} {title}"
+
+
+def _one_line(title: str) -> str:
+    """A title in one line; what is hidden is spelled out before it could pass for a space."""
+    return " ".join(show_visible(title).split())
 
 
 def _calls_started(pen: _Pen, before: SessionView, view: SessionView) -> None:
@@ -342,7 +333,7 @@ def _call_end(pen: _Pen, call: CallView) -> None:
     if pen.call != call.call:
         pen.fresh()
         pen.text(f"● {_title(call)}", "cyan")
-    facts = [_STATUS.get(call.status, call.status)]
+    facts = [_STATUS.get(call.status, show_line(call.status))]
     command = next((a for a in call.artifacts if isinstance(a, CommandArtifact)), None)
     if command is not None and command.exit_code:
         facts.append(f"exit {command.exit_code}")
@@ -371,7 +362,7 @@ def _clean(output: str) -> str:
     """A program's output without colours and without what it has written over."""
     plain = _ANSI.sub("", output).replace("\r\n", "\n").strip("\n")
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n"))
-    return show_visible("\n".join(lines))
+    return show_prose("\n".join(lines))
 
 
 def _people(pen: _Pen, before: SessionView, view: SessionView) -> None:
@@ -391,18 +382,18 @@ def _people(pen: _Pen, before: SessionView, view: SessionView) -> None:
 
 
 def _permission(pen: _Pen, request: PermissionRequested) -> None:
-    pen.line(f"? {show_visible(' '.join(request.title.split()))}", "bold yellow")
+    pen.line(f"? {_one_line(request.title)}", "bold yellow")
     if request.reason:
-        pen.line(f"  reason: {show_visible(request.reason)}", "dim")
-    pen.line(f"  {request.preview.kind}:", "dim")
+        pen.line(f"  reason: {show_line(request.reason)}", "dim")
+    pen.line(f"  {show_line(request.preview.kind)}:", "dim")
     for line in show_visible(request.preview.text).split("\n"):
         pen.line(f"  │ {line}")
     if request.preview.truncated:
         pen.line("  │ … and more that is not shown: it can only be denied", "red")
     for number, option in enumerate(request.options, 1):
-        rule = f" (stores the rule {show_visible(option.rule)})" if option.rule else ""
+        rule = f" (stores the rule {show_line(option.rule)})" if option.rule else ""
         barred = request.preview.truncated and option.id != DENY
-        label = f"  {number} {show_visible(option.label)}{rule}"
+        label = f"  {number} {show_line(option.label)}{rule}"
         pen.line(f"{label} (not possible)" if barred else label, "dim" if barred else "")
     pen.text(f"  Answer 1-{len(request.options)}: ", "bold")
 
@@ -412,7 +403,7 @@ def _resolved(pen: _Pen, request: PermissionRequested, view: SessionView) -> Non
         if call.call == request.call and call.decision is not None:
             labels = {option.id: option.label for option in request.options}
             label = labels.get(call.decision.option, call.decision.option)
-            pen.line(f"→ {show_visible(label)} (by {show_visible(call.decision.by)})", "dim")
+            pen.line(f"→ {show_line(label)} (by {show_line(call.decision.by)})", "dim")
             return
     pen.line("→ not asked any more", "dim")
 
@@ -421,7 +412,7 @@ def _question(pen: _Pen, question: QuestionAsked) -> None:
     for item in question.items:
         pen.line(f"? {show_visible(item.prompt)}", "bold yellow")
         for option in item.options:
-            pen.line(f"  - {show_visible(option.label)}")
+            pen.line(f"  - {show_line(option.label)}")
     pen.line("  (questions cannot be answered here yet; the agent goes on by itself)", "dim")
 
 
@@ -431,7 +422,7 @@ def _small_news(pen: _Pen, before: SessionView, view: SessionView) -> None:
             pen.line(f"! {show_visible(notice.message)}", "yellow")
     if view.waiting is not None and view.waiting != before.waiting:
         until = view.waiting.until[11:19]
-        pen.line(f"… waiting until {until} ({show_visible(view.waiting.reason)})", "dim")
+        pen.line(f"… waiting until {until} ({show_line(view.waiting.reason)})", "dim")
     last = view.last_turn
     if last is not None and (before.last_turn is None or last.id != before.last_turn.id):
         if last.outcome == "completed":

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from towline.assistant import INSTRUCTIONS, NAME
+from towline.cli.visible import show_line, show_prose, show_visible
 from towline.local import FetchProgress
 from towline.models import Models, choose_model
 from towline_agent import Agent, builtin_tools
@@ -23,7 +24,7 @@ from towline_protocol import (
     Waiting,
 )
 
-__all__ = ["run_once"]
+__all__ = ["RunScreen", "run_once"]
 
 _ANSWERS: Final = {"y": "allow_once", "s": "allow_session", "n": DENY}
 
@@ -35,7 +36,7 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
         TowlineError: The model cannot be had, or the turn failed.
     """
     choice = choose_model(named)
-    screen = _Screen(console)
+    screen = RunScreen(console)
     async with AsyncExitStack() as stack:
         with FetchProgress(console) as progress:
             models = Models(choice, on_progress=progress.advance, on_note=progress.note)
@@ -59,7 +60,7 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
     return 0
 
 
-class _Screen:
+class RunScreen:
     """Prints events as lines; streamed text stands as it comes."""
 
     def __init__(self, console: Console) -> None:
@@ -68,36 +69,42 @@ class _Screen:
         self._in_text = False
 
     def show(self, event: Event) -> None:
+        """Print what an event tells, if it tells anything."""
         match event:
             case TextDelta():
                 self._in_text = True
-                self._console.file.write(event.text)
+                # A file or another program gets what the model wrote.
+                text = show_prose(event.text) if self._console.is_terminal else event.text
+                self._console.file.write(text)
                 self._console.file.flush()
             case ToolProposed():
                 self._titles[event.call] = event.title
             case ToolEnded():
                 title = self._titles.get(event.call, event.call)
-                self._line(f"[dim]· {escape(title)} — {event.status}[/dim]")
+                self._line(f"[dim]· {escape(show_line(title))} — {event.status}[/dim]")
             case Waiting():
-                self._line(f"[dim]· waiting ({escape(event.reason)})[/dim]")
+                self._line(f"[dim]· waiting ({escape(show_line(event.reason))})[/dim]")
             case Notice():
-                self._line(f"[dim]· {escape(event.message)}[/dim]")
+                self._line(f"[dim]· {escape(show_visible(event.message))}[/dim]")
             case _:
                 pass
 
     def end(self) -> None:
+        """End the line that streamed text stands in."""
         if self._in_text:
             self._console.print()
 
     def _line(self, text: str) -> None:
         self.end()
         self._in_text = False
-        self._console.print(text, soft_wrap=True)
+        self._console.print(text, soft_wrap=True, emoji=False)
 
     async def ask(self, request: PermissionRequested) -> str:
         """Ask the person at the terminal."""
-        self._line(f"[bold]{escape(request.title)}[/bold]  ({escape(request.reason or '')})")
-        self._console.print(escape(request.preview.text), soft_wrap=True)
+        title, reason = show_line(request.title), show_line(request.reason or "")
+        self._line(f"[bold]{escape(title)}[/bold]  ({escape(reason)})")
+        preview = show_visible(request.preview.text)
+        self._console.print(preview, soft_wrap=True, markup=False, emoji=False, highlight=False)
         if request.preview.truncated:
             self._console.print("Part of it is not shown, so it is denied.")
             return DENY

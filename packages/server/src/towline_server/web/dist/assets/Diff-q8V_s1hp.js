@@ -1,2 +1,0 @@
-import{y as e}from"./index-DpqdsUJ7.js";var t=200;function n(e){return e.startsWith(`+++`)||e.startsWith(`---`)?`meta`:e.startsWith(`+`)?`add`:e.startsWith(`-`)?`del`:e.startsWith(`@@`)?`meta`:``}function r({text:r}){let i=r.replace(/\n$/,``).split(`
-`);return e(`pre`,{class:`diff`,tabIndex:0,children:e(`code`,{children:[i.slice(0,t).map((t,r)=>e(`span`,{class:n(t),children:`${t}\n`},r)),i.length>t&&e(`span`,{class:`meta`,children:`… +${i.length-t}\n`})]})})}export{r as t};
