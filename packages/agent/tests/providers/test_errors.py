@@ -33,6 +33,7 @@ from towline_agent.providers.errors import (
     missing_key_error,
     network_error,
     plain_http_error,
+    too_long_error,
 )
 from towline_agent.providers.retry_delay import MAX_DELAY_S, header_delay_s, worded_delay_s
 from towline_agent.providers.transport import TransportFailed
@@ -131,6 +132,7 @@ def test_each_kind_is_an_exception_of_its_own_class() -> None:
         "rate_limit": RateLimited,
         "request_rejected": RequestRejected,
         "server": ProviderUnavailable,
+        "too_long": ResponseMalformed,
     }
 
 
@@ -139,9 +141,10 @@ def test_what_may_be_tried_again_and_what_never() -> None:
     again = {name for name, kind in {**KINDS, **NETWORK}.items() if kind.error.retryable}
     assert again == {
         "overloaded", "server", "incomplete", "malformed", "dns", "tls", "refused", "unreachable",
-        "proxy", "connect_timeout", "idle", "lost", "cut", "too_large",
+        "proxy", "connect_timeout", "idle", "lost", "cut", "too_large", "too_long",
     }  # fmt: skip
     assert not error(429).retryable
+    assert not too_long_error(PEER, 9).retryable, "the next one would be as long"
     assert not error(501, said("no audio here")).retryable
 
 
@@ -172,7 +175,7 @@ def test_a_failure_of_the_network_goes_by_its_cause(
 def test_sentences_name_who_what_and_where_and_what_to_do() -> None:
     for name, kind in {**KINDS, **NETWORK}.items():
         text = kind.sentence.format(
-            provider="acme", model="anvil-1", url="URL", status="S", key="K", idle="1"
+            provider="acme", model="anvil-1", url="URL", status="S", key="K", idle="1", limit="9"
         )
         assert text.endswith("."), name
         assert len(text) < 200, name

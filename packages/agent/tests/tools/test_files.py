@@ -1,10 +1,14 @@
 """The tools `read_file` and `list_dir`."""
 
+import re
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
+from towline_agent.tools.builtin import files
 from towline_agent.tools.builtin.files import (
     ENTRIES_SHOWN,
     LINE_CHARS,
@@ -55,6 +59,43 @@ def test_a_page_ends_at_its_bounds() -> None:
     assert f"[lines 1-{PAGE_LINES} of {PAGE_LINES + 1}; go on with start=" in many
     wide = show_page("a", ("ä" * 999 + "\n").encode() * 100, 1, 10**9, 10**9)
     assert PAGE_BYTES - 2100 < len(wide.encode()) <= PAGE_BYTES + 100
+
+
+@pytest.mark.rules("A5.T1")
+@given(text=st.text(alphabet="ab\r\n", max_size=40), start=st.integers(1, 8))
+def test_a_line_ends_at_each_of_the_three_ends_wherever_the_scan_is_cut(
+    text: str, start: int
+) -> None:
+    lines = re.split(r"\r\n|\n|\r", text)
+    if not lines[-1]:
+        lines.pop()
+    wanted = [f"{number}\t{line}" for number, line in enumerate(lines, 1)][start - 1 :]
+    for size in (1, 2, 7):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(files, "_SCAN_SIZE", size)
+            if wanted:
+                page = show_page("a", text.encode(), start, 100, 10**6).split("\n")
+                assert page[: len(wanted)] == wanted
+                end = [f"[lines {start}-{len(lines)} of {len(lines)}; this is the end]"]
+                assert page[len(wanted) :] == (end if start > 1 else [])
+            elif lines:
+                with pytest.raises(ToolInputInvalid, match=f"has {len(lines)} lines"):
+                    show_page("a", text.encode(), start, 100, 10**6)
+
+
+@pytest.mark.rules("A5.T1")
+@pytest.mark.parametrize("start", [1, 2**20])
+def test_a_page_of_a_file_of_many_lines_makes_no_list_of_them(start: int) -> None:
+    raw = b"\r\n" * 2**20
+    tracemalloc.start()
+    try:
+        page = show_page("a", raw, start, 3, 10_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert page.startswith(f"{start}\t\n")
+    assert f"of {2**20};" in page
+    assert peak < 2 * len(raw), "its text, and no object for each line"
 
 
 @pytest.mark.rules("A4.20")

@@ -1,6 +1,7 @@
 """Hand-written schemas."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -122,3 +123,35 @@ def test_a_bad_schema_is_refused_when_the_tool_is_made(
         read_schema(schema, "probe")
     assert told in refused.value.message
     assert "'probe'" in refused.value.message
+
+
+@pytest.mark.rules("A4.16")
+def test_forms_within_forms_are_checked_up_to_a_bound() -> None:
+    below = {"$ref": "#/$defs/form"}
+    forms = [{"properties": {"in": below, "kind": {"const": kind}}} for kind in ("a", "b")]
+    schema = {"properties": {"in": below}, "$defs": {"form": {"anyOf": forms}}}
+    value: dict[str, Any] = {}
+    for _ in range(5):
+        value = {"in": value, "kind": "b"}
+    assert find_mismatch(schema, value) is None
+    for _ in range(40):
+        value = {"in": value, "kind": "b"}
+    assert find_mismatch(schema, value) == (
+        "it has too many parts, or too many levels of forms within forms; send less"
+    )
+
+
+@pytest.mark.rules("A4.16")
+def test_a_long_name_is_not_copied_for_each_part_below_it() -> None:
+    anything = {"items": {"$ref": "#/$defs/any"}}
+    schema = {"additionalProperties": {"$ref": "#/$defs/any"}, "$defs": {"any": anything}}
+    value: list[Any] = []
+    for _ in range(90):
+        value = [value]
+    tracemalloc.start()
+    try:
+        assert find_mismatch(schema, {"x" * 100_000: value}) is None
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000

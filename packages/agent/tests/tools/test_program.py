@@ -14,6 +14,7 @@ from towline_agent.errors import ToolError, ToolInputInvalid
 from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.builtin.program import (
     ARTIFACT_CHARS,
+    COMMAND_MAX_CHARS,
     MAX_TIMEOUT_S,
     run_program,
     split_command,
@@ -161,6 +162,18 @@ def test_what_needs_a_shell_is_refused_before_anybody_is_asked(command: str, sig
 def test_a_command_that_is_none_is_refused(command: str) -> None:
     with pytest.raises(ToolInputInvalid):
         run_program.check(json.dumps({"command": command}))
+
+
+@pytest.mark.rules("A4.16", "A5.T11")
+def test_a_command_that_nobody_could_read_is_refused_before_it_is_taken_apart() -> None:
+    longest = "echo " + "x" * (COMMAND_MAX_CHARS - 5)
+    assert split_command(longest) == ("echo", longest[5:])
+    with pytest.raises(ToolInputInvalid) as refused:
+        run_program.check(json.dumps({"command": f"{longest} 'open"}))
+    assert refused.value.message == (
+        f"The command has {COMMAND_MAX_CHARS + 6} characters, and {COMMAND_MAX_CHARS} is the most; "
+        "write what is long into a file and name that file."
+    )
 
 
 def test_all_tools_together_are_small_enough_for_a_small_window() -> None:

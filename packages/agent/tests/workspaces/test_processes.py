@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from towline_agent.workspaces import processes
 from towline_agent.workspaces.processes import (
     ProcessRow,
     find_family,
@@ -137,9 +138,45 @@ def _end(pid: int) -> None:
     os.waitpid(pid, 0)
 
 
-@pytest.mark.rules("A5.25")
-async def test_without_the_program_itself_nothing_is_ended(orphan: tuple[Process, int]) -> None:
+@pytest.mark.rules("A5.25", "C5.6")
+async def test_what_a_dead_program_left_in_its_group_is_ended(
+    orphan: tuple[Process, int],
+) -> None:
     process, child = orphan
     _end(process.pid)
+    async with asyncio.timeout(LIMIT_S):
+        assert await kill_process(process)
+        assert not _alive(child)
+        assert not await kill_process(process), "a second time there is nothing left"
+
+
+@pytest.mark.rules("A5.25")
+async def test_a_group_that_may_be_of_others_is_left_alone(orphan: tuple[Process, int]) -> None:
+    process, child = orphan
+    _end(process.pid)
+    ticks, _, boot = process.started.partition("@")
+    for started in (f"{ticks}@another", ticks, f"{ticks}@", f"Mon Jan 5@{boot}"):
+        other = Process(pid=process.pid, group=process.group, started=started)
+        assert not await kill_process(other), "from another boot"
+    before_all = Process(pid=process.pid, group=process.group, started=f"-1@{boot}")
+    assert not await kill_process(before_all)
+    led_by_another = Process(pid=process.pid, group=os.getpgid(0), started=process.started)
+    assert not await kill_process(led_by_another)
+    assert _alive(child)
+
+
+@pytest.mark.rules("A5.25")
+async def test_a_group_of_a_container_that_is_gone_is_left_alone(
+    orphan: tuple[Process, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, child = orphan
+    _end(process.pid)
+    ticks, _, boot = process.started.partition("@")
+    younger = f"{int(ticks) + 1}@{boot}"
+
+    def seen(pid: int) -> str | None:
+        return younger if pid == 1 else start_time(pid)
+
+    monkeypatch.setattr(processes, "start_time", seen)
     assert not await kill_process(process)
     assert _alive(child)

@@ -4,12 +4,17 @@ All dialects use it. Texts may hold halves of characters (`surrogates`); none le
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from towline_agent.providers.base import ArgumentsPiece, Piece, TextPiece, ThinkingPiece
 from towline_agent.providers.surrogates import REPLACEMENT, mend, split_half
 from towline_protocol import Block, CallId, Text, Thinking, ToolCall
 
-__all__ = ["AnswerWriter", "OpenCall"]
+__all__ = ["ANSWER_MAX_CHARS", "AnswerWriter", "OpenCall"]
+
+ANSWER_MAX_CHARS: Final = 262_144
+"""Characters of one answer, all its text, thinking and calls together: 1 MiB of UTF-8 at most. No
+model writes as much; one that does has lost its end."""
 
 
 class OpenCall:
@@ -56,12 +61,18 @@ class AnswerWriter:
     def __init__(self, on_piece: Callable[[Piece], None]) -> None:
         self.mending = False
         """Set once a text may hold half a character; until then nothing looks for one."""
+        self.room = ANSWER_MAX_CHARS
+        """Characters that may still come. Once below 0 the answer is too long: the piece that led
+        there, and all that come after it, are neither told nor kept."""
         self._on_piece = on_piece
         self._blocks: list[_Words | OpenCall] = []
         self._open: _Words | None = None
 
     def say(self, text: str) -> None:
         """Add to the text; what was thought or called before stays as it is."""
+        self.room -= len(text)
+        if self.room < 0:
+            return
         words = self._open
         if words is None or words.thinking:
             words = self._begin(thinking=False)
@@ -73,6 +84,9 @@ class AnswerWriter:
 
     def think(self, text: str) -> None:
         """Add to the thinking."""
+        self.room -= len(text)
+        if self.room < 0:
+            return
         words = self._open
         if words is None or not words.thinking:
             words = self._begin(thinking=True)
@@ -91,6 +105,9 @@ class AnswerWriter:
 
     def add_arguments(self, call: OpenCall, text: str) -> None:
         """Add to a call's arguments; calls may come interleaved."""
+        self.room -= len(text)
+        if self.room < 0:
+            return
         if self.mending:
             text, call.half = split_half(call.half + text)
         if text:

@@ -32,7 +32,8 @@ class Kind(msgspec.Struct, frozen=True):
     error: type[ProviderError]
     """The class of its exception."""
     sentence: str
-    """For people; names `{provider}`, `{model}`, `{url}`, `{status}`, `{key}`, `{idle}`."""
+    """For people; names `{provider}`, `{model}`, `{url}`, `{status}`, `{key}`, `{idle}`,
+    `{limit}`."""
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +105,11 @@ KINDS: Final[dict[str, Kind]] = {
         ResponseMalformed,
         "{provider!r} answered what is no answer of this API; try again, or check the base URL "
         "{url}.",
+    ),
+    "too_long": Kind(
+        ResponseMalformed,
+        "{model!r} of {provider!r} sent an answer of more than {limit} characters, the most that "
+        "is taken; the words before that are kept. Ask for less at once or take another model.",
     ),
     "missing_key": Kind(AuthenticationFailed, "There is no key for {provider!r}; {key}."),
     "broken_key": Kind(

@@ -27,6 +27,7 @@ __all__ = [
     "missing_key_error",
     "network_error",
     "plain_http_error",
+    "too_long_error",
     "value_error",
 ]
 
@@ -110,6 +111,11 @@ def malformed_error(
     return _make(peer, KINDS["malformed"], "malformed", detail, retryable=retryable)
 
 
+def too_long_error(peer: Peer, limit: int) -> ProviderError:
+    """The answer has more characters than one may have; the next one would be as long."""
+    return _make(peer, KINDS["too_long"], "too_long", "", retryable=False, limit=str(limit))
+
+
 def missing_key_error(peer: Peer) -> ProviderError:
     """The provider wants a key and there is none; nothing was sent."""
     return _make(peer, KINDS["missing_key"], "missing_key", "")
@@ -170,6 +176,7 @@ def _make(
     retry_after_s: float | None = None,
     retryable: bool | None = None,
     idle: str = "",
+    limit: str = "",
 ) -> ProviderError:
     setting = peer.key_setting
     sentence = kind.sentence.format(
@@ -179,6 +186,7 @@ def _make(
         status="in the middle of its answer" if status is None else f"status {status}",
         key=f"set {setting} to a valid key" if setting else "pass a valid `api_key`",
         idle=idle,
+        limit=limit,
     )
     return kind.error(
         sentence + _quoted(words, peer.secret),

@@ -6,7 +6,11 @@ from typing import Any, Final, cast
 
 from towline_protocol import UsageError
 
-__all__ = ["find_mismatch", "read_schema"]
+__all__ = ["CHECKS_MAX", "find_mismatch", "read_schema"]
+
+CHECKS_MAX: Final = 200_000
+"""Parts of a value held against a schema, more than one answer can have; forms within forms are
+tried again for each form above them, which without a bound never ends."""
 
 _Check = Callable[["_Place", Any], Iterator[str]]
 
@@ -14,14 +18,39 @@ _Check = Callable[["_Place", Any], Iterator[str]]
 class _Place:
     """Where in a value and in its schema the check stands."""
 
-    def __init__(self, path: str, schema: dict[str, Any], root: dict[str, Any]) -> None:
-        self.path = path
+    def __init__(
+        self, step: str, schema: dict[str, Any], work: "_Work", above: "_Place | None" = None
+    ) -> None:
+        self.step = step
         self.schema = schema
-        self.root = root
+        self.work = work
+        self.above = above
+
+    @property
+    def path(self) -> str:
+        """Put together when it is told: a name in it may be long, and the places below it many."""
+        steps: list[str] = []
+        place: _Place | None = self
+        while place is not None:
+            steps.append(place.step)
+            place = place.above
+        return "".join(reversed(steps))
 
     def into(self, step: str, schema: Any) -> "_Place":
         known = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
-        return _Place(self.path + step, known, self.root)
+        return _Place(step, known, self.work, self)
+
+
+class _Work:
+    """One check: the whole schema, and how much may still be looked at."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        self.root = root
+        self.left = CHECKS_MAX
+
+
+class _TooMuch(Exception):
+    """A check goes beyond its bound."""
 
 
 def read_schema(schema: dict[str, Any] | str, tool: str) -> dict[str, Any]:
@@ -51,9 +80,13 @@ def find_mismatch(schema: dict[str, Any], value: object) -> str | None:
     """What of a value does not fit, as a clause; `None` when all does.
 
     Checked are types, `enum`, `const`, properties, items, bounds, `anyOf`, `oneOf`, `allOf` and
-    local `$ref`; all else, such as `pattern` and `format`, is left to the tool.
+    local `$ref`; all else, such as `pattern` and `format`, is left to the tool. What needs more
+    than `CHECKS_MAX` steps does not fit.
     """
-    return next(_mismatches(_Place("$", schema, schema), value), None)
+    try:
+        return next(_mismatches(_Place("$", schema, _Work(schema)), value), None)
+    except _TooMuch:
+        return "it has too many parts, or too many levels of forms within forms; send less"
 
 
 def _check_schema(node: Any, root: dict[str, Any], tool: str) -> None:
@@ -98,6 +131,9 @@ def _resolve(pointer: str, root: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _mismatches(place: _Place, value: Any) -> Iterator[str]:
+    place.work.left -= 1
+    if place.work.left < 0:
+        raise _TooMuch
     for keyword, check in _CHECKS.items():
         if keyword in place.schema:
             yield from check(place, value)
@@ -226,7 +262,7 @@ def _check_one(place: _Place, value: Any) -> Iterator[str]:
 
 
 def _check_reference(place: _Place, value: Any) -> Iterator[str]:
-    yield from _mismatches(place.into("", _resolve(place.schema["$ref"], place.root)), value)
+    yield from _mismatches(place.into("", _resolve(place.schema["$ref"], place.work.root)), value)
 
 
 def _bound(keyword: str, words: str, measure: Callable[[Any], float | None]) -> _Check:

@@ -196,12 +196,33 @@ def _signal(process: Process, rows: list[ProcessRow], number: signal.Signals) ->
 async def kill_process(process: Process) -> bool:
     """End a program that a crash left running, with all that belongs to it (A5.25).
 
-    Only when a process with its id still has its start time: an id that was given to another
-    process meanwhile is left alone.
+    An id that was given to another process meanwhile is left alone. When nobody has it, what is
+    left in the program's group or session is still its own: the kernel gives out no id that a group
+    or session bears.
 
     Returns:
-        Whether it still ran.
+        Whether anything of it still ran.
     """
-    if await FILES.run(lambda: start_time(process.pid)) != process.started:
+    if not await FILES.run(lambda: _is_same(process)):
         return False
     return await end_family(process) > 0
+
+
+def _is_same(process: Process) -> bool:
+    """Whether the id, or the group that bears it, still means the program. Blocks."""
+    started = start_time(process.pid)
+    return _bears_group(process) if started is None else started == process.started
+
+
+def _bears_group(process: Process) -> bool:
+    """Whether a group with the number of a program that has gone can only be that program's.
+
+    It led its group, in this boot, and in this container: there the first process is older.
+    """
+    ticks, _, boot = process.started.partition("@")
+    if process.group != process.pid or process.pid in (os.getpgid(0), os.getsid(0)):
+        return False
+    if not ticks.isdecimal() or not boot or boot != _boot():
+        return False
+    first = start_time(1)
+    return first is None or int(first.partition("@")[0]) <= int(ticks)

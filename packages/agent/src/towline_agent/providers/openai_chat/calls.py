@@ -74,9 +74,9 @@ def _begins_unnumbered(call: OpenCall, name: str, arguments: Any) -> bool:
 
 def _is_whole(call: OpenCall) -> bool:
     """Whether its arguments are a complete object."""
-    text = "".join(call.parts)
-    if not text.endswith("}"):
+    if not call.parts[-1].endswith("}"):
         return False
+    text = "".join(call.parts)
     try:
         json.loads(text)
     except (ValueError, RecursionError):

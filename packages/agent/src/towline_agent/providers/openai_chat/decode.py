@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from towline_agent.errors import ProviderError
-from towline_agent.providers.answer import AnswerWriter, OpenCall
+from towline_agent.providers.answer import ANSWER_MAX_CHARS, AnswerWriter, OpenCall
 from towline_agent.providers.base import Piece, StepAnswer, StepFailed, StepResult
 from towline_agent.providers.errors import (
     Peer,
@@ -13,6 +13,7 @@ from towline_agent.providers.errors import (
     document_error,
     incomplete_error,
     malformed_error,
+    too_long_error,
     value_error,
 )
 from towline_agent.providers.openai_chat.calls import CallSlots
@@ -185,7 +186,7 @@ class ChatDecoder:
                     self._take_call(part)
             if delta.refusal or delta.audio:
                 self._take_rare(delta)
-        if choice.finish_reason or choice.error:
+        if choice.finish_reason or choice.error or self._answer.room < 0:
             self._take_finish(choice)
 
     def _is_other(self, choice: Choice) -> bool:
@@ -209,8 +210,10 @@ class ChatDecoder:
             thought = detail_text(delta.reasoning_details)
         if thought:
             self._answer.think(thought)
-        if self._details is not None and delta.reasoning_details:
+        if self._details is not None and delta.reasoning_details and not self._over:
             self._details.add(delta.reasoning_details)
+            if self._details.size > ANSWER_MAX_CHARS:
+                self._break_off()
 
     def _take_parts(self, content: Any) -> None:
         """Content that is no string: a list of parts (Mistral), or a bare JSON value."""
@@ -257,9 +260,10 @@ class ChatDecoder:
                 self._stop_at_call()
                 return
             call = self._answer.open_call()
+            self._answer.room -= len(id_)
         self._slots.keep(call, part.index, id_)
         if name:
-            _add_name(call, name)
+            self._answer.room -= _add_name(call, name)
         if arguments:
             text = arguments if isinstance(arguments, str) else _to_json(arguments)
             self._answer.add_arguments(call, text)
@@ -286,6 +290,8 @@ class ChatDecoder:
     def _take_finish(self, choice: Choice) -> None:
         """The first reason counts; some vendors repeat it."""
         reason = choice.finish_reason
+        if self._answer.room < 0:
+            self._break_off()
         if choice.error:
             self._break(value_error(self._peer, choice.error))
         elif isinstance(reason, str) and not self._finish:
@@ -307,6 +313,11 @@ class ChatDecoder:
     def _break(self, error: ProviderError) -> None:
         self._error = self._error or error
         self._over = True
+
+    def _break_off(self) -> None:
+        """The answer has become too long; one that is whole by now is not spoilt by it."""
+        if not self._over:
+            self._break(too_long_error(self._peer, ANSWER_MAX_CHARS))
 
     def _note(self, notice: str) -> None:
         self._notices[notice] = None
@@ -345,12 +356,17 @@ def _say_nothing(text: str) -> None:
     """Takes the words after the end."""
 
 
-def _add_name(call: OpenCall, name: str) -> None:
-    """A name may come in pieces before the arguments, or whole in every piece (A2.11)."""
+def _add_name(call: OpenCall, name: str) -> int:
+    """Add to a name and say how much it grew.
+
+    It may come in pieces before the arguments, or whole in every piece (A2.11).
+    """
+    known = len(call.name)
     if not call.name:
         call.name = name
     elif not call.parts and name != call.name:
         call.name += name
+    return len(call.name) - known
 
 
 def _signature(extra: Any) -> str | None:

@@ -8,6 +8,8 @@ _Json = dict[str, Any]
 
 _OPEN: Final = "<think>"
 _CLOSE: Final = "</think>"
+_HELD_MAX: Final = 1024
+"""Characters held back, nearly all white space; what has more of it before a tag is no thinking."""
 _TEXT_KEYS: Final = ("text", "summary")
 
 
@@ -39,7 +41,7 @@ class TagSplitter:
         if begun.startswith(_OPEN):
             self._state = "think"
             return self._think(begun[len(_OPEN) :])
-        if _OPEN.startswith(begun):
+        if len(text) <= _HELD_MAX and _OPEN.startswith(begun):
             self._held = text
             return []
         self._state = "words"
@@ -73,11 +75,14 @@ class DetailLog:
     """Puts the pieces of `reasoning_details` together, to send them back unchanged."""
 
     def __init__(self) -> None:
+        self.size = 0
+        """Characters taken in so far."""
         self._whole: list[_Json] = []
 
     def add(self, details: Any) -> None:
         """Take in the details of one chunk."""
         for item in _items(details):
+            self.size += sum(len(value) for value in item.values() if isinstance(value, str))
             last = self._whole[-1] if self._whole else None
             if last is None or not _continues(last, item):
                 self._whole.append(dict(item))

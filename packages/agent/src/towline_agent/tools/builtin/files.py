@@ -3,6 +3,8 @@
 import codecs
 import posixpath
 import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -37,7 +39,11 @@ _FOOTER_CHARS: Final = 200
 """Room below a page for how to go on."""
 _PROBE_BYTES: Final = 8192
 """Looked at for what no text holds."""
+_SCAN_SIZE: Final = 65_536
+"""Bytes or characters looked at in one go: a call into C keeps all other threads waiting."""
 _LINE_ENDS: Final = re.compile(r"\r\n|\n|\r")
+_CP1252: Final = bytes(range(256)).decode("cp1252", "replace")
+"""What each byte means; those that mean nothing have their sign already, so none costs a call."""
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -54,13 +60,20 @@ def decode_text(raw: bytes) -> tuple[str, str] | None:
     """A file's text and its encoding; `None` for a file that is no text (A5.7)."""
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
-            return raw.decode(encoding, "replace"), encoding
+            return _decode_leniently(raw, encoding), encoding
     if b"\0" in raw[:_PROBE_BYTES]:
         return None
     try:
         return raw.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace"), "cp1252"
+        table: Any = _CP1252  # a text is a table too, and the fastest one
+        return codecs.charmap_decode(raw, "strict", table)[0], "cp1252"
+
+
+def _decode_leniently(raw: bytes, encoding: str) -> str:
+    """In pieces: each byte that has no meaning costs a call, and there may be millions of them."""
+    pieces = (raw[at : at + _SCAN_SIZE] for at in range(0, len(raw), _SCAN_SIZE))
+    return "".join(codecs.iterdecode(pieces, encoding, "replace"))
 
 
 def show_page(path: str, raw: bytes, start: int, lines: int, limit: int) -> str:
@@ -80,23 +93,55 @@ def show_page(path: str, raw: bytes, start: int, lines: int, limit: int) -> str:
     if decoded is None:
         return f"{path!r} is a binary file of {len(raw)} bytes; it is not shown."
     text, encoding = decoded
-    found = _LINE_ENDS.split(text)
-    if not found[-1]:
-        found.pop()
-    if not found:
+    if not text:
         return f"{path!r} is empty."
-    if start > len(found):
+    place, total = _find_line(text, start)
+    if start > total:
         raise ToolInputInvalid(
-            f"{path!r} has {len(found)} lines, so none at start={start}; use a smaller start."
+            f"{path!r} has {total} lines, so none at start={start}; use a smaller start."
         )
-    wanted = found[start - 1 : start - 1 + min(lines, PAGE_LINES)]
+    wanted = islice(_lines_from(text, place), min(lines, PAGE_LINES))
     shown = _fit(wanted, start, limit - _FOOTER_CHARS)
     last = start + len(shown) - 1
-    notes = _notes(start, last, len(found), encoding)
+    notes = _notes(start, last, total, encoding)
     return "\n".join((*shown, *notes))
 
 
-def _fit(lines: list[str], start: int, limit: int) -> list[str]:
+def _find_line(text: str, start: int) -> tuple[int, int]:
+    """Where a line begins, and how many lines there are; the place counts for an existing line."""
+    place = at = ends = 0
+    while at < len(text):
+        stop = min(at + _SCAN_SIZE, len(text))
+        stop += text.startswith("\r\n", stop - 1)  # a line end stays in one piece
+        here = text.count("\n", at, stop) + text.count("\r", at, stop)
+        here -= text.count("\r\n", at, stop)
+        if ends < start - 1 <= ends + here:
+            found = islice(_LINE_ENDS.finditer(text, at, stop), start - 2 - ends, None)
+            place = next(found).end()
+        ends += here
+        at = stop
+    return place, ends + (text[-1] not in "\r\n")
+
+
+def _lines_from(text: str, at: int) -> Iterator[str]:
+    """The lines from a place on, each found when it is asked for."""
+    feed = back = -1  # the next of each; one that is far away is looked for once
+    while at < len(text):
+        if feed < at:
+            feed = _find(text, "\n", at)
+        if back < at:
+            back = _find(text, "\r", at)
+        stop = min(feed, back)
+        yield text[at:stop]
+        at = stop + (2 if back + 1 == feed else 1)
+
+
+def _find(text: str, char: str, at: int) -> int:
+    found = text.find(char, at)
+    return len(text) if found < 0 else found
+
+
+def _fit(lines: Iterable[str], start: int, limit: int) -> list[str]:
     """As many numbered lines as the page has room for, one at least."""
     shown: list[str] = []
     room_bytes, room_chars = PAGE_BYTES, limit

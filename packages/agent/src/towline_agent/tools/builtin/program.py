@@ -13,7 +13,14 @@ from towline_agent.tools.tool import ToolContext, ToolOutput
 from towline_agent.workspaces.base import ProgramResult
 from towline_protocol import CommandArtifact, Preview, Text
 
-__all__ = ["ARTIFACT_CHARS", "MAX_TIMEOUT_S", "TIMEOUT_S", "run_program", "split_command"]
+__all__ = [
+    "ARTIFACT_CHARS",
+    "COMMAND_MAX_CHARS",
+    "MAX_TIMEOUT_S",
+    "TIMEOUT_S",
+    "run_program",
+    "split_command",
+]
 
 TIMEOUT_S: Final = 120
 """Seconds that a program may take unless the model asks for more (A5.18)."""
@@ -21,6 +28,10 @@ MAX_TIMEOUT_S: Final = 300
 """Seconds that it may ask for (A5.18)."""
 ARTIFACT_CHARS: Final = 4000
 """Characters of the output's end that a screen is given with the result."""
+
+COMMAND_MAX_CHARS: Final = 32_768
+"""Characters of one command: the kernel takes 128 KiB an argument, no person reads more before they
+allow it, and a preview still shows all of it."""
 
 _CLEAN_UP_S: Final = 20.0
 """On top of the program's own time, for ending it and all its children."""
@@ -43,8 +54,13 @@ def split_command(command: str) -> tuple[str, ...]:
     text: the command would not do what it says, and a person is asked about what it says.
 
     Raises:
-        ToolInputInvalid: It is empty, a quote is open, or it needs a shell.
+        ToolInputInvalid: It is too long or empty, a quote is open, or it needs a shell.
     """
+    if len(command) > COMMAND_MAX_CHARS:
+        raise ToolInputInvalid(
+            f"The command has {len(command)} characters, and {COMMAND_MAX_CHARS} is the most; "
+            "write what is long into a file and name that file."
+        )
     try:
         argv = tuple(shlex.split(command))
     except ValueError as error:
