@@ -70,11 +70,11 @@ export function sendAgain(key: string): void {
 
 async function attempt(entry: OutboxEntry): Promise<void> {
   const outcome = await trySend(entry);
+  if (outcome.kind === "accepted") drafts.accepted(entry.session, entry.text);
   const now = find(entry.key);
   if (!now) return; // the log was quicker, or a person took it back
   const [next, waitMs] = afterTry(now, outcome, Date.now());
   put(next);
-  if (outcome.kind === "accepted") drafts.accepted(entry.session, entry.text);
   if (waitMs !== undefined) setTimeout(() => void continueWith(entry.key), waitMs);
 }
 

@@ -42,7 +42,7 @@ def choose_model(named: str | None, environ: Mapping[str, str] = os.environ) -> 
         return Choice(model=named, why=f"{named} was named.")
     for found in discover(environ):
         if found.model is not None:
-            return Choice(model=found.model, why=f"{found.why}.")
+            return Choice(model=f"{found.provider}/{found.model}", why=f"{found.why}.")
     return Choice(
         model=LOCAL_MODEL,
         why="No provider key is set in the environment, so a small model runs on this machine.",

@@ -94,6 +94,7 @@ async def serve(
     default_model: str,
     version: str,
     on_ready: Callable[[Ready], None],
+    on_drain: Callable[[int], None] = lambda turns: None,
     run_file: Path | None = None,
     port_fixed: bool = False,
     clock: Clock | None = None,
@@ -110,6 +111,7 @@ async def serve(
         default_model: The model of a session that names none.
         version: The version that is shown to clients.
         on_ready: Told once, when the server listens.
+        on_drain: Told once, when a stop begins, how many turns still run.
         run_file: Where to leave the address for programs of this user; removed at the end.
         port_fixed: Whether somebody asked for this very port; else the next free one is taken.
         clock: Time.
@@ -139,7 +141,8 @@ async def serve(
                 config, store=store, fleet=fleet, url=_url(listener), version=version,
                 clock=clock, mint=mint, token=new_token(),
             )  # fmt: skip
-            await _run(built, listener, store, clock, on_ready, run_file, grace_s)
+            told = (on_ready, on_drain)
+            await _run(built, listener, store, clock, told, run_file, grace_s)
         finally:
             await fleet.aclose()
             await store.close()
@@ -240,7 +243,7 @@ async def _run(
     listener: socket.socket,
     store: SqliteStore,
     clock: Clock,
-    on_ready: Callable[[Ready], None],
+    told: tuple[Callable[[Ready], None], Callable[[int], None]],
     run_file: Path | None,
     grace_s: float,
 ) -> None:
@@ -253,8 +256,11 @@ async def _run(
                 code, _ = built.access.new_code()
                 ready = Ready(url=built.url, code=code, token=built.token, resumed=resumed)
                 sweeper = asyncio.create_task(_sweep(store, clock))
+                on_ready, on_drain = told
                 try:
-                    await _serve_until(stop, built, listener, lambda: on_ready(ready), grace_s)
+                    await _serve_until(
+                        stop, built, listener, lambda: on_ready(ready), on_drain, grace_s
+                    )
                 finally:
                     sweeper.cancel()
                     await asyncio.wait({sweeper})
@@ -267,6 +273,7 @@ async def _serve_until(
     built: BuiltApp,
     listener: socket.socket,
     on_ready: Callable[[], None],
+    on_drain: Callable[[int], None],
     grace_s: float,
 ) -> None:
     """Serve, then drain (C5.14)."""
@@ -276,6 +283,7 @@ async def _serve_until(
         on_ready()
         await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
         built.streams.drain()
+        on_drain(sum(session.busy for session in built.sessions.live))
         await built.sessions.drain(grace_s)
     finally:
         built.streams.drain()

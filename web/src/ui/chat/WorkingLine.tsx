@@ -10,6 +10,7 @@ export function activityOf(view: SessionView): string {
   if (view.permissions.length > 0 || view.questions.length > 0) return t("turn.waiting.you");
   if (view.waiting) {
     const { reason } = view.waiting;
+    if (reason === "model_loading") return t("turn.waiting.model");
     return reason === "rate_limit"
       ? t("turn.waiting.rate")
       : t("turn.waiting", { reason: visible(reason) });

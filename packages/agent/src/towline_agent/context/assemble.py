@@ -66,9 +66,11 @@ def tool_specs(tools: Mapping[str, Tool], facts: Model) -> tuple[ToolSpec, ...]:
 
 
 def _required_only(schema: dict[str, Any]) -> dict[str, Any]:
+    """The least schema that says the same: with more words a small model stops calling at all."""
     required = schema.get("required", [])
     shown = {k: v for k, v in schema.get("properties", {}).items() if k in required}
-    return {**schema, "properties": shown}
+    kept = {"type": "object", "properties": shown}
+    return {**kept, "required": required} if required else kept
 
 
 def estimate_tokens(messages: tuple[Message, ...]) -> int:

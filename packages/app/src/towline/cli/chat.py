@@ -71,6 +71,7 @@ async def chat(
     cwd: str | None = None,
     keyboard: Keyboard | None = None,
     clock: Clock | None = None,
+    program: str = "towline",
 ) -> int:
     """Talk in a session until the person leaves.
 
@@ -82,6 +83,7 @@ async def chat(
         cwd: The folder that new sessions work in; the server's own when it refuses this one.
         keyboard: Where lines come from; standard input when left out.
         clock: The clock; the real one when left out.
+        program: How the person calls this program, for the hint at the end.
 
     Returns:
         The exit code: 1 when the line was given up or a turn failed, else 0.
@@ -100,7 +102,7 @@ async def chat(
             following = await talk.run()
             code = max(code, talk.code)
             if following is None:
-                page.say(f"Go on with: towline chat --plain --session {session.id}")
+                page.say(f"Go on with: {program} chat --plain --session {session.id}")
             else:
                 page.say("")
             await session.close()

@@ -25,6 +25,7 @@ from towline_protocol import (
     Text,
     Thinking,
     ToolCall,
+    Waiting,
     block_text,
     empty_view,
 )
@@ -416,13 +417,22 @@ def _question(pen: _Pen, question: QuestionAsked) -> None:
     pen.line("  (questions cannot be answered here yet; the agent goes on by itself)", "dim")
 
 
+def _waiting(waiting: Waiting) -> str:
+    known = {
+        "model_loading": "waiting for the model to be fetched and loaded",
+        "slot": "waiting for the model: another session uses it",
+        "retry": "the provider did not answer; trying again",
+    }
+    until = waiting.until[11:19]
+    return known.get(waiting.reason, f"waiting until {until} ({show_line(waiting.reason)})")
+
+
 def _small_news(pen: _Pen, before: SessionView, view: SessionView) -> None:
     for notice in view.notices:
         if notice not in before.notices:
             pen.line(f"! {show_visible(notice.message)}", "yellow")
     if view.waiting is not None and view.waiting != before.waiting:
-        until = view.waiting.until[11:19]
-        pen.line(f"… waiting until {until} ({show_line(view.waiting.reason)})", "dim")
+        pen.line(f"… {_waiting(view.waiting)}", "dim")
     last = view.last_turn
     if last is not None and (before.last_turn is None or last.id != before.last_turn.id):
         if last.outcome == "completed":

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from towline import __version__
 from towline.assistant import NAME, make_assistant
+from towline.cli.command import command_name
 from towline.local import FetchProgress, LocalModelError, describe_local_model
 from towline.models import Choice, Models, choose_model
 from towline.paths import Paths, find_paths
@@ -55,39 +56,40 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
     config = _config(options, paths, environ)
     named = options.model if options.model and options.model.endswith(".gguf") else config.model
     choice = choose_model(named, environ)
-    with FetchProgress(console) as progress:
-        models = Models(
-            choice,
-            environ=environ,
-            on_progress=progress.advance,
-            on_note=progress.note,
-            warm=warm_local_model,
+    progress = FetchProgress(console)
+    models = Models(
+        choice,
+        environ=environ,
+        on_progress=progress.advance,
+        on_note=progress.note,
+        warm=warm_local_model,
+    )
+    background: set[asyncio.Task[None]] = set()
+
+    def ready(server: Ready) -> None:
+        _say_ready(console, server, choice, background=options.background)
+        if choice.local:
+            task = asyncio.create_task(_start_local(models, console, progress))
+            background.add(task)
+
+    try:
+        await serve(
+            config,
+            agents={NAME: make_assistant()},
+            connect=models.connect,
+            default_model=choice.model,
+            version=__version__,
+            on_ready=ready,
+            on_drain=lambda turns: _say_drain(console, turns),
+            run_file=paths.run_file,
+            port_fixed=options.port is not None,
         )
-        background: set[asyncio.Task[None]] = set()
-
-        def ready(server: Ready) -> None:
-            _say_ready(console, server, choice, background=options.background)
-            if choice.local:
-                task = asyncio.create_task(_start_local(models, console))
-                background.add(task)
-
-        try:
-            await serve(
-                config,
-                agents={NAME: make_assistant()},
-                connect=models.connect,
-                default_model=choice.model,
-                version=__version__,
-                on_ready=ready,
-                run_file=paths.run_file,
-                port_fixed=options.port is not None,
-            )
-        finally:
-            for task in background:
-                task.cancel()
-                await asyncio.wait({task})
-            if choice.local:
-                await models.local.aclose()
+    finally:
+        for task in background:
+            task.cancel()
+            await asyncio.wait({task})
+        if choice.local:
+            await models.local.aclose()
     console.print("Stopped. Sessions are kept; the next start takes them up.")
 
 
@@ -117,7 +119,8 @@ def _say_ready(console: Console, server: Ready, choice: Choice, *, background: b
     console.print(f"  [bold]towline {__version__}[/bold] is up at [bold]{server.url}[/bold]")
     if not background:
         console.print(f"  Open   [bold]{server.pairing_url}[/bold]", soft_wrap=True)
-        console.print("         (it works once, for 10 minutes; `towline pair` makes a new one)")
+        again = escape(command_name())
+        console.print(f"         (works once, for 10 minutes; `{again} pair` makes a new one)")
     if server.resumed:
         console.print(f"  Taken up again: {server.resumed} unfinished session(s).")
     console.print(f"  Model  {escape(choice.model)}")
@@ -125,10 +128,16 @@ def _say_ready(console: Console, server: Ready, choice: Choice, *, background: b
     console.print("  Stop   Ctrl+C\n")
 
 
-async def _start_local(models: Models, console: Console) -> None:
+def _say_drain(console: Console, turns: int) -> None:
+    if turns:
+        console.print(f"  Stopping: {turns} turn(s) have 30 s to end. Ctrl+C again ends at once.")
+
+
+async def _start_local(models: Models, console: Console, progress: FetchProgress) -> None:
     """Have the model ready before the first prompt; what goes wrong is said at once."""
     try:
-        model = await models.local.start()
+        with progress:
+            model = await models.local.start()
     except LocalModelError as error:
         console.print(f"\n  The local model is not there: {escape(error.message)}", soft_wrap=True)
         return

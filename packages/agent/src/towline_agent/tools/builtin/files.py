@@ -183,7 +183,7 @@ def _path_of(arguments: dict[str, Any]) -> str:
 async def read_file(
     context: ToolContext, path: str, start: _AtLeastOne = 1, lines: _AtLeastOne = PAGE_LINES
 ) -> str:
-    """Read a text file. Each line is shown with its number.
+    """Read a text file from disk. Each line is shown with its number.
 
     Args:
         context: The call.

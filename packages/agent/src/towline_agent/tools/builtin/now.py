@@ -26,7 +26,7 @@ def make_now(now_ms: Callable[[], int] = _system_ms) -> Tool:
 
     @tool(name="now", effect="own", idempotent=True, title=lambda _: "Look at the clock")
     async def now(zone: str | None = None) -> str:
-        """Tell the current date, weekday and time.
+        """Get the current date and time.
 
         Args:
             zone: IANA time zone such as Europe/Berlin; without it the local one.

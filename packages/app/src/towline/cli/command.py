@@ -1,0 +1,18 @@
+"""How a person calls this program: the hints we print must work when they are typed."""
+
+import shutil
+import sys
+from pathlib import Path
+
+__all__ = ["command_name"]
+
+
+def command_name() -> str:
+    """`towline` where the shell finds it, else the path of the program that runs."""
+    if shutil.which("towline"):
+        return "towline"
+    program = Path(sys.executable).with_name("towline")
+    if not program.exists():
+        return f"{sys.executable} -m towline"
+    here = Path.cwd()
+    return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
