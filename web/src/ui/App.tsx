@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals";
 import { Component, type ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../core/i18n.ts";
 import { pageIdle } from "../platform/idle.ts";
 import { watchPageLife } from "../platform/page_life.ts";
@@ -39,11 +39,13 @@ export function App({ code }: { code: string | undefined }) {
 }
 
 function Pages({ code }: { code: string | undefined }) {
+  const left = useRef(code);
+  if (access.value === "in") left.current = undefined; // it works once: a later sign-in starts empty
   switch (access.value) {
     case "in":
       return <SignedIn />;
     case "out":
-      return <Gate code={code} />;
+      return <Gate code={left.current} />;
     case "unreachable":
       return <Unreachable />;
     default:

@@ -9,17 +9,13 @@ import { Button } from "../base/Button.tsx";
 /** Asked again this often while no server answers, in milliseconds. */
 const ASK_AGAIN_MS = 3_000;
 
-/** Whether the address's code was tried: it works once, so a later sign-in starts empty. */
-let spent = false;
-
 interface GateProps {
   /** The code that the address brought. */
   code: string | undefined;
 }
 
 /** Where one signs in. */
-export function Gate({ code: brought }: GateProps) {
-  const [code] = useState(spent ? undefined : brought);
+export function Gate({ code }: GateProps) {
   const [typed, setTyped] = useState(code ?? "");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
@@ -45,7 +41,6 @@ export function Gate({ code: brought }: GateProps) {
   useEffect(() => {
     if (code === undefined || tried.current) return;
     tried.current = true;
-    spent = true;
     void submit();
   }, []);
 
