@@ -93,8 +93,12 @@ def test_what_is_private_goes_back_to_the_provider() -> None:
 
 
 async def test_memory_is_durable_at_once() -> None:
+    seen: list[Event] = []
+    host = LocalHost(mint=counted_ids(), on_event=seen.append)
+    host.admit("Hello.")
     async with asyncio.timeout(5):
-        await LocalHost(mint=counted_ids()).settle()
+        await host.settle()
+    assert len(seen) == 1  # told before anybody waited
 
 
 async def test_the_callback_decides() -> None:
