@@ -113,7 +113,7 @@ def test_the_agent_of_the_readme_runs(
         asked.append(model)
         return provider
 
-    monkeypatch.setattr("towline_agent.agent.connect", connect)
+    monkeypatch.setattr("towline_agent.providers.catalog.connect", connect)
     runpy.run_path(str(ROOT / "docs_src" / "readme_agent.py"))
     assert capsys.readouterr().out == "It is sunny.\n"
     assert asked == ["anthropic/claude-opus-5-5"]

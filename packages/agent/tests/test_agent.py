@@ -67,6 +67,7 @@ async def test_a_run_returns_what_it_came_to() -> None:
     result = await agent(provider, look).run("Look at a.")
     assert result == AgentResult(
         final_message="It is there.",
+        output=None,
         messages=result.messages,
         steps=2,
         tool_call_count=1,
@@ -186,7 +187,7 @@ async def test_in_mode_ask_a_callback_decides_and_without_one_it_is_denied() -> 
         asked.append(request.title)
         return "allow_once"
 
-    def result_of(result: AgentResult) -> str:
+    def result_of(result: AgentResult[None]) -> str:
         found = [b for m in result.messages for b in m.content if isinstance(b, ToolResult)]
         return block_text(found[0].content)
 

@@ -133,7 +133,7 @@ def test_the_bound_leaves_room_for_prefix_tools_and_history() -> None:
         (ToolResult(call=CallId("c"), content=(Text(text="x" * 20), Text(text="x" * 20))), 10),
         (Image(media_type="image/png", data="A" * 9999), 1500),
         (ToolResult(call=CallId("c"), content=(Image(media_type="image/png"),)), 1500),
-        (File(name="a.pdf", media_type="application/pdf"), 0),
+        (File(name="a.pdf", media_type="application/pdf"), 1500),
     ],
 )
 def test_tokens_are_estimated_by_characters_and_images(block: Any, tokens: int) -> None:

@@ -147,7 +147,7 @@ async def test_a_cancel_or_a_broken_callback_leaves_no_request_open() -> None:
 
 
 async def test_nobody_stops_it_but_its_caller() -> None:
-    stop = asyncio.create_task(LocalHost(mint=counted_ids()).stopped())
+    stop = asyncio.ensure_future(LocalHost(mint=counted_ids()).stopped())
     await asyncio.sleep(0)
     assert not stop.done()
     stop.cancel()

@@ -267,17 +267,27 @@ async def test_an_answer_that_was_whole_ends_the_turn_without_asking_again() -> 
     cut = Cut()
     cut.host.emit(MessageEnded(message=MessageId("msg_1"), content=(Text(text="Done so."),)))
     cut.before = len(cut.host.events)
-    events = await cut.resume(cut_by_length=False)
+    events = await cut.resume(stop_reason="end_turn")
     assert cut.provider.requests == []
     (end,) = events[1:]
     assert isinstance(end, TurnCompleted)
     assert (end.stop_reason, end.summary) == ("end_turn", "Done so.")
 
 
+@pytest.mark.rules("A1.14", "C5.4")
+async def test_a_refusal_that_was_whole_is_still_one_after_a_crash() -> None:
+    cut = Cut()
+    cut.host.emit(MessageEnded(message=MessageId("msg_1"), content=(Text(text="I will not."),)))
+    cut.before = len(cut.host.events)
+    events = await cut.resume(stop_reason="refusal")
+    assert isinstance(events[-1], TurnCompleted)
+    assert events[-1].stop_reason == "refusal"
+
+
 @pytest.mark.rules("A4.13")
 async def test_calls_of_an_answer_that_was_cut_by_length_do_not_run_after_a_crash() -> None:
     cut = Cut("send")
-    events = await cut.resume(cut_by_length=True)
+    events = await cut.resume(stop_reason="max_tokens")
     assert cut.ran == []
     assert ended(events) == [(ONE, "failed")]
     assert isinstance(events[-1], TurnCompleted)

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ from towline_protocol import (
     encode_event,
 )
 
+RECORDINGS = Path(__file__).parents[2] / "agent/tests/recordings"
 STREAM = (
     b"\xef\xbb\xbf: hi\r\n"
     b"retry: 3000\r"
@@ -35,6 +38,42 @@ EVENTS = [
     SseEvent(b""),
     SseEvent(b"end"),
 ]
+
+
+ENDS = (b"\n", b"\r", b"\r\n")
+
+
+def reference(stream: bytes) -> list[SseEvent]:
+    """The rules of the HTML standard in their plainest form, on the whole stream at once."""
+    events: list[SseEvent] = []
+    data: list[bytes] = []
+    name = ""
+    number: str | None = None
+    *lines, _ = re.split(rb"\r\n|\n|\r", stream.removeprefix(b"\xef\xbb\xbf"))
+    for line in lines:
+        field, _, value = line.partition(b":")
+        value = value[1:] if value.startswith(b" ") else value
+        if not line:
+            if data:
+                events.append(SseEvent(b"\n".join(data), name, number))
+            data, name, number = [], "", None
+        elif field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value.decode(errors="replace")
+        elif field == b"id" and b"\0" not in value:
+            number = value.decode(errors="replace")
+    return events
+
+
+def feed(*chunks: bytes) -> list[SseEvent]:
+    decoder = SseDecoder()
+    return [event for chunk in chunks for event in decoder.feed(chunk)]
+
+
+def pieces(stream: bytes, cuts: list[int]) -> list[bytes]:
+    places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    return [stream[a:b] for a, b in itertools.pairwise(places)]
 
 
 def read(*chunks: bytes) -> list[SseEvent]:
@@ -57,8 +96,70 @@ def test_a_stream_reads_the_same_byte_by_byte() -> None:
 
 @given(cuts=st.lists(st.integers(0, len(STREAM)), max_size=12))
 def test_a_stream_reads_the_same_in_any_pieces(cuts: list[int]) -> None:
-    places = [0, *sorted(cuts), len(STREAM)]
-    assert read(*(STREAM[a:b] for a, b in itertools.pairwise(places))) == EVENTS
+    assert read(*pieces(STREAM, cuts)) == EVENTS
+
+
+@pytest.mark.rules("S09")
+def test_two_cuts_anywhere_change_nothing_either() -> None:
+    for one, two in itertools.combinations(range(len(STREAM) + 1), 2):
+        assert feed(*pieces(STREAM, [one, two])) == EVENTS
+
+
+_LINES = st.lists(
+    st.sampled_from(
+        [b"data: a", b"data:b", b"data:  c ", b"data", b"data:", b"", b"", b": hi", b":",
+         b"event: x", b"event", b"id: 1", b"id", b"id: \0", b"other: y", b"data : z", b"Data: z",
+         b" data: z",
+         "data: \u4f60\u2028\u0085\v\f\x1c".encode(), b"\xef\xbb\xbfdata: m",
+         b"data: \xff", b"[DONE]"]
+    ),
+    max_size=12,
+)  # fmt: skip
+
+
+@pytest.mark.rules("S09", "R01", "R05")
+@given(
+    lines=_LINES,
+    ends=st.lists(st.sampled_from(ENDS), min_size=12, max_size=12),
+    mark=st.booleans(),
+    cuts=st.lists(st.integers(0, 200), max_size=8),
+)
+def test_any_lines_with_any_ends_in_any_pieces_read_as_the_standard_says(
+    lines: list[bytes], ends: list[bytes], mark: bool, cuts: list[int]
+) -> None:
+    stream = b"\xef\xbb\xbf" * mark + b"".join(
+        line + end for line, end in zip(lines, ends, strict=False)
+    )
+    assert feed(*pieces(stream, cuts)) == reference(stream)
+
+
+@given(
+    stream=st.lists(st.sampled_from(list(b"data: \r\n\r\nx:\xe4"))).map(bytes),
+    cuts=st.lists(st.integers(0, 60), max_size=6),
+)
+def test_any_bytes_in_any_pieces_read_as_the_standard_says(stream: bytes, cuts: list[int]) -> None:
+    assert feed(*pieces(stream, cuts)) == reference(stream)
+
+
+@pytest.mark.rules("S09", "R03")
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1021])
+def test_every_recorded_stream_reads_the_same_however_it_is_cut(size: int) -> None:
+    paths = sorted(RECORDINGS.rglob("*.sse"))
+    assert len(paths) > 80
+    for path in paths:
+        stream = path.read_bytes() + b"\n\n"
+        if len(stream) < size * 10_000:  # the long ones byte by byte would take too long
+            cuts = [stream[at : at + size] for at in range(0, len(stream), size)]
+            assert read(*cuts) == reference(stream), path.name
+
+
+def test_line_ends_may_be_mixed() -> None:
+    for one, two, three, four in itertools.product(ENDS, repeat=4):
+        stream = b"event: x" + one + b"data: a" + two + b"data: b" + three + four
+        if three + four == b"\r\n":
+            continue  # together they are one end, and the blank line is missing
+        for cut in range(len(stream) + 1):
+            assert feed(stream[:cut], stream[cut:]) == [SseEvent(b"a\nb", "x")]
 
 
 @pytest.mark.rules("R01")
@@ -79,6 +180,20 @@ def test_a_character_cut_by_the_network_is_put_together(cut: int) -> None:
 
 
 @pytest.mark.rules("R03")
+@pytest.mark.parametrize(
+    "text", ["\u4f60", "\N{GRINNING FACE}", "e\u0301", "\N{FAMILY}\u200d\u2640"]
+)
+@pytest.mark.parametrize("plain", [True, False], ids=["escaped", "as it is"])
+def test_no_cut_spoils_a_character_in_json(text: str, plain: bool) -> None:
+    """An escaped one outside the first plane is two halves, `\\ud83d\\ude00`."""
+    data = json.dumps({"t": text}, ensure_ascii=plain).encode()
+    stream = b"data: " + data + b"\r\n\r\n"
+    for cut in range(len(stream) + 1):
+        (event,) = read(stream[:cut], stream[cut:])
+        assert json.loads(event.data) == {"t": text}
+
+
+@pytest.mark.rules("R03")
 @pytest.mark.parametrize("rest", [b"data: \xe4\xbd", b"data: a\ndata: \xf0\x9f", b"data: \xf0\n"])
 def test_a_stream_that_ends_inside_a_character_is_an_error(rest: bytes) -> None:
     decoder = SseDecoder()
@@ -93,6 +208,32 @@ def test_an_event_needs_a_data_line_and_an_empty_one_will_do() -> None:
     assert read(b"data\n\n") == [SseEvent(b"")]
     assert read(b": keep-alive\n\n") == []
     assert read(b"event: x\n\n") == []
+
+
+@pytest.mark.rules("R05")
+def test_one_space_after_the_colon_is_no_part_of_the_data() -> None:
+    lines = (b"data:a", b"data: a", b"data:  a", b"data:\ta", b"data: ", b"data:", b"data")
+    found = [event.data for line in lines for event in read(line + b"\n\n")]
+    assert found == [b"a", b"a", b" a", b"\ta", b"", b"", b""]
+
+
+@pytest.mark.rules("R05")
+def test_a_comment_in_the_middle_of_an_event_breaks_nothing() -> None:
+    assert read(b": one\ndata: a\n:\n: data: no\ndata: b\n\n: OPENROUTER PROCESSING\n\n") == [
+        SseEvent(b"a\nb")
+    ]
+
+
+def test_a_stream_needs_no_word_for_its_end() -> None:
+    assert read(b'data: {"a":1}\n\n') == [SseEvent(b'{"a":1}')]
+    assert feed(b'data: {"a":1}', b"\n\n") == [SseEvent(b'{"a":1}')]
+
+
+def test_what_comes_after_the_end_is_read_all_the_same() -> None:
+    stream = b"data: [DONE]\n\ndata: {}\n\n: bye\n\nrubbish\ndata: [DONE]\r\n\r\n"
+    for cut in range(len(stream) + 1):
+        found = [event.data for event in feed(stream[:cut], stream[cut:])]
+        assert found == [b"[DONE]", b"{}", b"[DONE]"]
 
 
 @pytest.mark.rules("S09")
@@ -154,6 +295,23 @@ def test_an_event_larger_than_the_bound_is_an_error(chunks: tuple[bytes, ...]) -
     decoder = SseDecoder(max_event_bytes=64)
     with pytest.raises(ProtocolError, match="larger than 64 bytes"):
         [decoder.feed(chunk) for chunk in chunks]
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+@pytest.mark.parametrize("end", ENDS)
+def test_an_event_as_large_as_the_bound_passes_and_one_byte_more_does_not(
+    size: int, end: bytes
+) -> None:
+    def fed(data: bytes) -> list[SseEvent]:
+        decoder = SseDecoder(max_event_bytes=64)
+        stream = b"data:" + data + end * 2
+        chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
+        return [event for chunk in chunks for event in decoder.feed(chunk)]
+
+    largest = b"x" * (64 - len(b"data:"))  # the line counts while it is open
+    assert fed(largest) == [SseEvent(largest)]
+    with pytest.raises(ProtocolError, match="larger than 64 bytes"):
+        fed(b"x" * 65)
 
 
 def test_the_bound_is_for_one_event_not_for_the_stream() -> None:

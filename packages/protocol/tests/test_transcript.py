@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towline_protocol import (
-    CUT_RESULT,
+    CUT_HEAD_CHARS,
     INTERRUPTED,
     CallId,
     Compacted,
+    Context,
+    Image,
     Limits,
     Message,
     MessageDiscarded,
@@ -23,6 +25,8 @@ from towline_protocol import (
     PromptId,
     PromptWithdrawn,
     Reverted,
+    StepEnded,
+    StepStarted,
     StoredEvent,
     Text,
     Thinking,
@@ -32,7 +36,9 @@ from towline_protocol import (
     Transcript,
     TurnId,
     TurnStarted,
+    Usage,
     block_text,
+    cut_to_head,
 )
 
 ONE = TurnId("trn_1")
@@ -278,13 +284,138 @@ def test_a_summary_stands_for_whole_exchanges(upto: str) -> None:
     check_pairs(transcript.messages())
 
 
-def test_a_result_cut_by_compaction_says_so() -> None:
-    cut = Compacted(cut=(CallId("call_2"), CallId("call_9")), before_tokens=9, after_tokens=1)
-    assert lines(fold(*LONG, cut))[4:7] == [
+@pytest.mark.rules("A4.34", "A4.35")
+def test_a_result_cut_by_compaction_keeps_its_head_and_says_what_is_gone() -> None:
+    told = "x" * (5 * CUT_HEAD_CHARS)
+    log = (*prompt(1), started(1), said(1, call(1), call(2)), ended(1, "one"), ended(2, told))
+    cut = Compacted(
+        cut=tuple(map(CallId, ("call_1", "call_2", "call_9"))), before_tokens=9, after_tokens=1
+    )
+    assert lines(fold(*log, cut))[3:] == [
         "tool call_1: one",
-        f"tool call_2: {CUT_RESULT}",
-        "tool call_3: three",
+        "tool call_2: "
+        + "x" * CUT_HEAD_CHARS
+        + "\n[4000 characters of this result were cut to make "
+        "room; call it again to see it]",
     ]
+    assert lines(fold(*log, cut)) == lines(fold(*log, cut, cut))
+
+
+@pytest.mark.rules("A4.33")
+def test_pictures_of_a_cut_result_are_dropped() -> None:
+    result = ToolResult(
+        call=CallId("call_1"),
+        content=(Text(text="see"), Image(media_type="image/png", data="eA==")),
+    )
+    (text,) = cut_to_head(result).content
+    assert text == Text(
+        text="see\n[1 pictures or documents of this result were cut to make room; call it again to "
+        "see it]"
+    )
+
+
+@pytest.mark.rules("A4.2", "R25")
+def test_calls_of_an_earlier_conversation_that_share_an_id_keep_their_own_results() -> None:
+    def asked(city: str) -> Message:
+        arguments = f'{{"city": "{city}"}}'
+        return Message("assistant", (ToolCall(id=CallId("0"), name="look", arguments=arguments),))
+
+    def told(text: str) -> Message:
+        return Message("tool", (ToolResult(call=CallId("0"), content=(Text(text=text),)),))
+
+    messages = Transcript((asked("A"), told("a"), asked("B"), told("b"), asked("C"))).messages()
+    calls = [block for m in messages for block in m.content if isinstance(block, ToolCall)]
+    assert len({call.id for call in calls}) == 3
+    results = [block for m in messages for block in m.content if isinstance(block, ToolResult)]
+    assert [(r.call, block_text(r.content)) for r in results[:2]] == [
+        (calls[0].id, "a"),
+        (calls[1].id, "b"),
+    ]
+    assert results[2].is_error
+    assert [call.wire_id for call in calls] == [None, "0", "0"]
+
+
+@pytest.mark.rules("A2.32", "A4.5")
+def test_a_message_names_the_model_that_wrote_it_and_stays_the_same_object() -> None:
+    transcript = fold(
+        *prompt(1), started(1), StepStarted(model="p/one"), said(1, call(1)), ended(1, "one")
+    )
+    first = transcript.messages()
+    assert [message.model for message in first] == [None, "p/one", None]
+    assert all(a is b for a, b in zip(first, transcript.messages(), strict=True))
+
+
+def step(used: int, *, reasoning: int = 0) -> StepEnded:
+    usage = Usage(input=used - reasoning, output=reasoning, reasoning=reasoning)
+    return StepEnded(stop_reason="end_turn", usage=usage, context=Context(used=used, window=100))
+
+
+def counted(transcript: Transcript) -> tuple[int, list[str]]:
+    """The last count, and the text of all that came after it."""
+    found = transcript.counted()
+    assert found is not None
+    tokens, since = found
+    texts: list[str] = []
+    for message in since:
+        for block in message.content:
+            told = block.content if isinstance(block, ToolResult) else (block,)
+            texts.append(f"{message.role}: {block_text(told)}")
+    return tokens, texts
+
+
+@pytest.mark.rules("A4.32")
+def test_what_came_after_the_last_count_can_be_told() -> None:
+    assert fold(*prompt(1)).counted() is None
+    asked = (*prompt(1), said(1, call(1), call(2)), step(50, reasoning=8))
+    results = (ended(1, "one"), ended(2, "two"))
+    assert counted(fold(*asked)) == (42, [f"tool: {INTERRUPTED}", f"tool: {INTERRUPTED}"])
+    assert counted(fold(*asked, *results)) == (42, ["tool: one", "tool: two"])
+    log = (*asked, *results, said(2, "so"), step(60))
+    assert counted(fold(*log)) == (60, [])
+    assert counted(fold(*log, *prompt(2), said(3, call(3)), ended(3, "three"))) == (
+        60,
+        ["user: prompt 2", "assistant: ", "tool: three"],
+    )
+
+
+def test_an_answer_of_nothing_counts_the_results_that_it_was_shown() -> None:
+    log = (*prompt(1), said(1, call(1)), step(50), ended(1, "one"), step(60))
+    assert counted(fold(*log)) == (60, [])
+
+
+def test_a_provider_that_does_not_count_and_a_revert_leave_no_count() -> None:
+    log = (*prompt(1), started(1), said(1, "so"), step(50))
+    uncounted = StepEnded(stop_reason="end_turn", usage=Usage())
+    assert fold(*log, uncounted).counted() is None
+    assert fold(*log, step(0)).counted() is None
+    assert fold(*log, Reverted(to_turn=TWO)).counted() is not None
+    assert fold(*log, Reverted(to_turn=ONE)).counted() is None
+
+
+def test_a_compaction_counts_as_what_it_estimated() -> None:
+    compacted = Compacted(upto="msg_1", summary="They met.", before_tokens=50, after_tokens=7)
+    log = (*prompt(1), said(1, "so"), step(50), *prompt(2), compacted)
+    assert counted(fold(*log)) == (7, [])
+    assert counted(fold(*log, *prompt(3))) == (7, ["user: prompt 3"])
+
+
+@pytest.mark.rules("R27")
+def test_messages_of_an_earlier_conversation_can_be_summed_up() -> None:
+    transcript = Transcript(
+        (
+            Message("user", (Text(text="before"),)),
+            Message("assistant", (call(9),)),
+            Message("tool", (ToolResult(call=CallId("call_9"), content=()),)),
+            Message("assistant", (Text(text="then"),)),
+        )
+    )
+    for event in prompt(1):
+        transcript.add(event)
+    ids = [id_ for id_, _ in transcript.entries()]
+    assert ids == ["earlier_0", "earlier_1", "earlier_2", "pmt_1"]
+    transcript.add(Compacted(upto=ids[1], summary="They met.", before_tokens=9, after_tokens=1))
+    assert lines(transcript) == ["user: They met.", "assistant: then", "user: prompt 1"]
+    assert [id_ for id_, _ in transcript.entries()] == ["", "earlier_2", "pmt_1"]
 
 
 def test_a_failed_result_stays_failed_when_it_is_cut() -> None:

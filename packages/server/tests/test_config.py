@@ -37,6 +37,7 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         mode = "auto"
         permission_window_s = 30
         server_name = "desk"
+        tools = ["my_tools.weather:all", "-coding"]
     """)
     assert _load(file) == Config(
         data_dir=Path("/srv/towline"),
@@ -47,6 +48,7 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         mode="auto",
         permission_window_s=30,
         server_name="desk",
+        tools=("my_tools.weather:all", "-coding"),
     )
     assert set(CONFIG_KEYS) == set(Config.__struct_fields__)
 
@@ -64,11 +66,13 @@ def test_the_environment_writes_numbers_and_lists_as_text(file: Path) -> None:
         TOWLINE_ROOTS=os.pathsep.join(("/a", "/b")),
         TOWLINE_PERMISSION_WINDOW_S="2.5",
         TOWLINE_DATA_DIR="/elsewhere",
+        TOWLINE_TOOLS="mine.tools:all, -coding,",
         TOWLINE_REQUIRE="not ours",
     )
     assert config.roots == (Path("/a"), Path("/b"))
     assert config.permission_window_s == 2.5
     assert config.data_dir == Path("/elsewhere")
+    assert config.tools == ("mine.tools:all", "-coding")
 
 
 def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +97,8 @@ def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("permission_window_s = nan", "nan", "a number of seconds from 1 to"),
         ("permission_window_s = true", "True", "a number of seconds from 1 to"),
         ('host = " "', "' '", "an address or host name"),
+        ('tools = "a:b"', "'a:b'", "a list of 'pkg.module:name'"),
+        ('tools = ["weather"]', "['weather']", "'-NAME', which switches a set off"),
     ],
 )
 def test_a_value_that_is_not_allowed_is_named_with_what_is(

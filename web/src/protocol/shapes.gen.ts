@@ -298,6 +298,7 @@ export const STRUCTS: Record<string, StructShape> = {
       key: { nullable: "string" },
       position: "integer",
       limits: { nullable: { struct: "Limits" } },
+      speak: "boolean",
     },
   },
   PromptDelivered: {
@@ -355,7 +356,7 @@ export const STRUCTS: Record<string, StructShape> = {
   SearchItem: { required: { title: "string", url: "string" }, optional: { snippet: "string" } },
   SendPrompt: {
     required: { content: { list: { union: "PromptBlock" } } },
-    optional: { when: "string", limits: { nullable: { struct: "Limits" } } },
+    optional: { when: "string", limits: { nullable: { struct: "Limits" } }, speak: "boolean" },
   },
   SessionClosed: { tag: ["type", "session_closed"], required: { reason: "string" }, optional: {} },
   SessionCreated: {

@@ -761,6 +761,8 @@ export interface PromptAdmitted {
   readonly position?: number;
   /** Bounds of the turn that it will start; `None` for the agent's own. */
   readonly limits?: Limits | null;
+  /** Whether the turn that it starts should say what to read aloud (A4.30). */
+  readonly speak?: boolean;
 }
 
 /** A prompt reached the model's side of the line. */
@@ -879,6 +881,8 @@ export interface SendPrompt {
   readonly when?: string;
   /** Bounds of the turn; `None` for the agent's own. */
   readonly limits?: Limits | null;
+  /** Whether the turn's end should say what to read aloud (A4.30). */
+  readonly speak?: boolean;
 }
 
 /** The session takes no more prompts; its last event. */

@@ -1,20 +1,22 @@
 """Agent: a frozen spec with `run`, `run_sync` and `stream`, for programs without a server."""
 
 import asyncio
+import functools
 import platform
-import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
 
-from towline_agent.calls import end_tasks
+from towline_agent.background import run_in_background
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
 from towline_agent.local_host import Answerer, LocalHost
 from towline_agent.permissions.rules import Rule
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Provider
-from towline_agent.providers.catalog import connect
+from towline_agent.tasks import end_tasks
+from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.tool import Tool
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
@@ -26,20 +28,23 @@ from towline_protocol import (
     Message,
     TurnCompleted,
     Usage,
-    UsageError,
 )
 
 __all__ = ["Agent", "AgentResult", "EventStream", "system_prompt"]
 
 _T = TypeVar("_T")
+_O = TypeVar("_O", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentResult:
+class AgentResult(Generic[_O]):
     """What a run came to (A4.47)."""
 
     final_message: str
     """The last words of the model."""
+    output: _O
+    """The answer in the type that was asked for; `None` when none was, or when the run stopped
+    before there was an answer (A4.60)."""
     messages: tuple[Message, ...]
     """The whole conversation; may be fed back as `messages` (A4.50)."""
     steps: int
@@ -82,6 +87,10 @@ class Agent:
         instructions: What the agent is and how it should behave.
         tools: What the model may call.
         limits: The bounds of each run.
+        fallbacks: Who is asked, in this order, when the model cannot serve (A3.35).
+        effort: How much the model should think: `none`, `minimal`, `low`, `medium`, `high`,
+            `xhigh` or `max`; `None` leaves it to the model (A1.15).
+        server_tools: Tools of the provider's own that it may use, such as `web_search` (A2.60).
         name: What the agent calls itself.
         root: The folder its tools work in; `None` for the current one.
         mode: `auto`: tools run without asking. `ask`: reads pass, all else asks `answer`.
@@ -102,6 +111,9 @@ class Agent:
         instructions: str = "",
         tools: Sequence[Tool | Callable[..., Any]] = (),
         limits: Limits | None = None,
+        fallbacks: Sequence[str | Provider] = (),
+        effort: str | None = None,
+        server_tools: Sequence[str] = (),
         name: str = "an agent",
         root: str | None = None,
         mode: str = "auto",
@@ -119,8 +131,10 @@ class Agent:
         """What the model may call."""
         self.limits = limits or Limits()
         """The bounds of each run."""
-        self._model = model
-        self._provider: Provider | None = None if isinstance(model, str) else model
+        self._models = (model, *fallbacks)
+        self._providers: tuple[Provider, ...] = ()
+        self._effort = effort
+        self._server_tools = tuple(server_tools)
         self._root = root
         self._mode = mode
         self._rules = tuple(rules)
@@ -129,33 +143,74 @@ class Agent:
         self._clock = clock or SystemClock()
         self._mint = mint
 
-    async def run(self, prompt: str, *, messages: Sequence[Message] = ()) -> AgentResult:
+    @overload
+    async def run(
+        self, prompt: str, *, messages: Sequence[Message] = (), output: type[_T]
+    ) -> AgentResult[_T]: ...
+
+    @overload
+    async def run(
+        self, prompt: str, *, messages: Sequence[Message] = (), output: None = None
+    ) -> AgentResult[None]: ...
+
+    @overload
+    async def run(
+        self, prompt: str, *, messages: Sequence[Message] = (), output: Any
+    ) -> AgentResult[Any]: ...
+
+    async def run(
+        self, prompt: str, *, messages: Sequence[Message] = (), output: Any = None
+    ) -> AgentResult[Any]:
         """Take a prompt to its end.
 
         Args:
             prompt: What to do.
             messages: An earlier conversation, such as `AgentResult.messages`.
+            output: The type of the answer that is wanted, such as a dataclass, a msgspec struct, a
+                pydantic model, `list[str]` or a `Literal`; `None` for words (A4.60).
 
         Raises:
-            ProviderError: The model could not be asked, or failed.
+            ProviderError: The model could not be asked, failed, or did not give that type.
             AbortTurn: A tool ended the run.
+            LimitReached: The model did the same over and over (A4.22).
+            UsageError: The output type cannot be told to a model.
         """
+        spec = None if output is None else OutputSpec.of(output)
         host = self._host(messages, None)
-        return _result(host, await self._turn(host, prompt))
+        return _result(host, await self._turn(host, prompt, spec), spec)
 
-    def run_sync(self, prompt: str, *, messages: Sequence[Message] = ()) -> AgentResult:
+    @overload
+    def run_sync(
+        self, prompt: str, *, messages: Sequence[Message] = (), output: type[_T]
+    ) -> AgentResult[_T]: ...
+
+    @overload
+    def run_sync(
+        self, prompt: str, *, messages: Sequence[Message] = (), output: None = None
+    ) -> AgentResult[None]: ...
+
+    @overload
+    def run_sync(
+        self, prompt: str, *, messages: Sequence[Message] = (), output: Any
+    ) -> AgentResult[Any]: ...
+
+    def run_sync(
+        self, prompt: str, *, messages: Sequence[Message] = (), output: Any = None
+    ) -> AgentResult[Any]:
         """`run` for code that does not await; works inside a running loop too (A4.51, D13).
 
         Raises:
-            ProviderError: The model could not be asked, or failed.
+            ProviderError: The model could not be asked, failed, or did not give that type.
             AbortTurn: A tool ended the run.
-            UsageError: An async tool of such a run calls it: its loop would wait for itself.
+            LimitReached: The model did the same over and over (A4.22).
+            UsageError: The output type cannot be told to a model; or an async tool of such a run
+                calls it: its loop would wait for itself.
         """
-        return _on_background_loop(self.run(prompt, messages=messages))
+        return run_in_background(self.run(prompt, messages=messages, output=output))
 
     @asynccontextmanager
     async def stream(
-        self, prompt: str, *, messages: Sequence[Message] = ()
+        self, prompt: str, *, messages: Sequence[Message] = (), output: Any = None
     ) -> AsyncGenerator["EventStream"]:
         """The events of a run as they come (A4.52); leaving the block early cancels the run.
 
@@ -167,11 +222,12 @@ class Agent:
 
         After the last event `events.result` holds the result; a failure is raised by the iteration.
         """
+        spec = None if output is None else OutputSpec.of(output)
         events = EventStream()
         host = self._host(messages, events.put)
-        task = asyncio.create_task(self._turn(host, prompt))
+        task = asyncio.create_task(self._turn(host, prompt, spec))
         task.add_done_callback(lambda _: events.finish())
-        events.bind(task, host)
+        events.bind(task, host, spec)
         try:
             yield events
         finally:
@@ -179,8 +235,8 @@ class Agent:
 
     async def aclose(self) -> None:
         """Give back connections; idempotent, and the agent may run again (A4.53)."""
-        if self._provider is not None:
-            await self._provider.aclose()
+        for provider in self._providers:
+            await provider.aclose()
 
     def _host(
         self, messages: Sequence[Message], on_event: Callable[[Event], None] | None
@@ -189,18 +245,19 @@ class Agent:
             mint=self._mint, earlier=tuple(messages), on_event=on_event, answer=self._answer
         )
 
-    async def _turn(self, host: LocalHost, prompt: str) -> TurnEnd:
+    async def _turn(self, host: LocalHost, prompt: str, output: OutputSpec[Any] | None) -> TurnEnd:
         host.admit(prompt)
-        return await run_turn(self._plan(), host, Start(turn=host.turn, prompt=host.prompt))
+        start = Start(turn=host.turn, prompt=host.prompt)
+        return await run_turn(self._plan(host, output), host, start)
 
-    def _plan(self) -> Plan:
-        if self._provider is None:
-            assert isinstance(self._model, str)
-            self._provider = connect(self._model)
-        workspace = LocalWorkspace(self._root or ".")
+    def _plan(self, host: LocalHost, output: OutputSpec[Any] | None) -> Plan:
+        if not self._providers:
+            self._providers = tuple(_provider(model) for model in self._models)
+        workspace = _workspace(self._root or str(Path.cwd()))
         shown = workspace if any(tool.effect != "own" for tool in self.tools.values()) else None
         return Plan(
-            provider=self._provider,
+            provider=self._providers[0],
+            fallbacks=self._providers[1:],
             system=system_prompt(self.name, self.instructions, shown),
             tools=self.tools,
             workspace=workspace,
@@ -210,7 +267,26 @@ class Agent:
             rules=list(self._rules),
             limits=self.limits,
             hand_over=self._hand_over,
+            effort=self._effort,
+            output=output,
+            server_tools=self._server_tools,
+            cache_key=host.turn,
         )
+
+
+def _provider(model: str | Provider) -> Provider:
+    if not isinstance(model, str):
+        return model
+    # The catalog of vendors is read by whoever names a model, not with the library.
+    from towline_agent.providers.catalog import connect
+
+    return connect(model)
+
+
+@functools.lru_cache(maxsize=16)
+def _workspace(root: str) -> LocalWorkspace:
+    """Where runs work; it has no state of its own."""
+    return LocalWorkspace(root)
 
 
 class EventStream:
@@ -220,7 +296,8 @@ class EventStream:
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._task: asyncio.Task[TurnEnd] | None = None
         self._host: LocalHost | None = None
-        self.result: AgentResult | None = None
+        self._output: OutputSpec[Any] | None = None
+        self.result: AgentResult[Any] | None = None
         """What the run came to; `None` until its last event was read."""
 
     @property
@@ -236,10 +313,13 @@ class EventStream:
         """Say that no more events come."""
         self._events.put_nowait(None)
 
-    def bind(self, task: asyncio.Task[TurnEnd], host: LocalHost) -> None:
+    def bind(
+        self, task: asyncio.Task[TurnEnd], host: LocalHost, output: OutputSpec[Any] | None
+    ) -> None:
         """Name the run that the events come from."""
         self._task = task
         self._host = host
+        self._output = output
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -251,17 +331,19 @@ class EventStream:
         self.finish()  # whoever asks once more is told the same
         assert self._task is not None
         assert self._host is not None
-        self.result = _result(self._host, self._task.result())
+        self.result = _result(self._host, self._task.result(), self._output)
         raise StopAsyncIteration
 
 
-def _result(host: LocalHost, end: TurnEnd) -> AgentResult:
+def _result(host: LocalHost, end: TurnEnd, output: OutputSpec[Any] | None) -> AgentResult[Any]:
     if end.error is not None:
         raise end.error
     messages = host.transcript.messages()
     stop_reason = end.event.stop_reason if isinstance(end.event, TurnCompleted) else "cancelled"
+    words = last_text(messages)
     return AgentResult(
-        final_message=last_text(messages),
+        final_message=words,
+        output=output.parse(words) if output is not None and stop_reason == "end_turn" else None,
         messages=messages,
         steps=end.spent.steps,
         tool_call_count=host.calls,
@@ -269,42 +351,3 @@ def _result(host: LocalHost, end: TurnEnd) -> AgentResult:
         cost=end.spent.cost,
         stop_reason=stop_reason,
     )
-
-
-class _Background:
-    """One daemon thread with one loop for the process, made on first use (D13)."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="towline-run-sync", daemon=True
-                )
-                self._thread.start()
-            return self._loop
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the caller runs on that loop, which would then wait for itself."""
-        return threading.current_thread() is self._thread
-
-
-_background: Final = _Background()
-
-
-def _on_background_loop(work: Coroutine[Any, Any, _T]) -> _T:
-    if _background.is_here:
-        work.close()
-        raise UsageError("An async tool of a `run_sync` called `run_sync`; `await run(...)` there.")
-    future = asyncio.run_coroutine_threadsafe(work, _background.loop())
-    try:
-        return future.result()
-    except BaseException:
-        future.cancel()  # Ctrl+C in the caller's thread stops the run too
-        raise

@@ -10,10 +10,10 @@ from towline_agent.limits import cut_result, result_cap
 from towline_agent.permissions.gate import Verdict, judge, offered_options
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.plan import CallRecord, Plan
+from towline_agent.tasks import end_tasks, heed_cancel
 from towline_agent.tools.result import mend_text
 from towline_agent.tools.tool import Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
-from towline_agent.workspaces.threads import run_to_the_end
 from towline_protocol import (
     DENY,
     CallId,
@@ -35,7 +35,7 @@ from towline_protocol import (
     permission_digest,
 )
 
-__all__ = ["end_tasks", "heed_cancel", "run_calls"]
+__all__ = ["run_calls"]
 
 _log: Final = logging.getLogger("towline.agent")
 
@@ -61,27 +61,6 @@ _DENIALS: Final = {
     "nobody": "Nobody is there to allow it, so it was denied.",
 }
 """What the model is told of a denial that no person gave, by who gave it."""
-
-
-def heed_cancel() -> None:
-    """Raise a cancel of the running task that code of others has swallowed (A4.28)."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
-
-
-async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks of ours and wait for them, whatever else is cancelled in the meantime.
-
-    An outer cancel goes on to the caller once they have ended.
-    """
-    for task in tasks:
-        task.cancel()
-    if not all(task.done() for task in tasks):
-        await run_to_the_end(asyncio.wait(tasks))
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()  # looked at: whoever awaits the result raises it
 
 
 async def run_calls(

@@ -2,9 +2,9 @@
 
 ```
 TowlineError
-├─ ProviderError (.provider .model .status .retryable .retry_after_s)
+├─ ProviderError (.provider .model .status .retryable .retry_after_s .headers .body)
 │  ├─ ProviderUnavailable      the network, a 5xx, an overload, a silence
-│  ├─ RateLimited              too many requests for now
+│  ├─ RateLimited              too many requests for now (.limits)
 │  ├─ QuotaExhausted           no credit or no plan left
 │  ├─ AuthenticationFailed     the key is wrong or may not do this
 │  ├─ ModelNotFound            the provider has no such model
@@ -22,7 +22,10 @@ TowlineError
 ```
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
 
 from towline_protocol import TowlineError
 
@@ -40,11 +43,23 @@ __all__ = [
     "RateLimited",
     "RequestRejected",
     "ResponseMalformed",
+    "StatedLimits",
     "ToolDenied",
     "ToolError",
     "ToolInputInvalid",
     "ToolTimeout",
 ]
+
+
+class StatedLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider says that it takes in a minute, for one key and one model."""
+
+    requests: int | None = None
+    """Requests a minute; `None` when it does not say."""
+    tokens: int | None = None
+    """Tokens a minute; `None` when it does not say."""
+    hit: str = ""
+    """Which of them was reached: `requests`, `tokens`, or empty when it does not say."""
 
 
 class ProviderError(TowlineError):
@@ -64,8 +79,11 @@ class ProviderError(TowlineError):
         retry_after_s: float | None = None,
         reason: str | None = None,
         retryable: bool | None = None,
+        details: dict[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: str = "",
     ) -> None:
-        super().__init__(message, retry_after_s=retry_after_s, reason=reason)
+        super().__init__(message, retry_after_s=retry_after_s, reason=reason, details=details)
         if retryable is not None:
             self.retryable = retryable
         self.provider = provider
@@ -74,6 +92,11 @@ class ProviderError(TowlineError):
         """The model that was asked."""
         self.status = status
         """The HTTP status; `None` when there was no answer."""
+        self.headers: Mapping[str, str] = headers or {}
+        """The answer's headers about limits, waiting and the request's id; names in lower case."""
+        self.body = body
+        """The beginning of what the provider sent, without the credential; for a person or a log
+        that wants to know more than the message tells."""
 
 
 class ProviderUnavailable(ProviderError):
@@ -87,6 +110,8 @@ class RateLimited(ProviderError):
     """Too many requests for now; `retry_after_s` says how long, when the provider does."""
 
     code: ClassVar[str] = "provider_rate_limit"
+    limits: StatedLimits = StatedLimits()
+    """What the provider said about its limits, so that the next minute can keep under them."""
 
 
 class QuotaExhausted(ProviderError):
@@ -169,4 +194,4 @@ class AbortTurn(TowlineError):
 class LimitReached(TowlineError):
     """A bound of the turn was reached where no orderly end is possible."""
 
-    code: ClassVar[str] = "capacity_exceeded"
+    code: ClassVar[str] = "rejected"

@@ -1,8 +1,9 @@
 """What a turn needs from whoever runs it: a server's session, or the library itself."""
 
 import asyncio
-import secrets
+import os
 import time
+from collections.abc import Awaitable
 from typing import Protocol
 
 import msgspec
@@ -62,8 +63,8 @@ class Host(Protocol):
         """Prompts to deliver before the next step."""
         ...
 
-    async def stopped(self) -> Stop:
-        """Wait for somebody to stop the turn."""
+    def stopped(self) -> Awaitable[Stop]:
+        """Wait for somebody to stop the turn; an `async def` will do."""
         ...
 
 
@@ -109,4 +110,4 @@ class Mint(Protocol):
 
 def mint_now(prefix: str) -> str:
     """A new id of this moment with real randomness."""
-    return mint_id(prefix, time.time_ns() // 1_000_000, secrets.randbits(80))
+    return mint_id(prefix, time.time_ns() // 1_000_000, int.from_bytes(os.urandom(10)))

@@ -88,7 +88,6 @@ class LocalHost:
         """Nobody steers a turn that is called as a function."""
         return ()
 
-    async def stopped(self) -> Stop:
+    def stopped(self) -> Awaitable[Stop]:
         """Only a cancellation of the caller stops it."""
-        never: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
-        return await never
+        return asyncio.get_running_loop().create_future()

@@ -1,13 +1,15 @@
 """What a turn works with: the same for all its steps."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from towline_agent.host import Clock, Mint
 from towline_agent.limits import Slot
 from towline_agent.permissions.rules import Rule
 from towline_agent.providers.base import Provider
+from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.toolset import Toolset
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import CallId, Limits, PermissionRequested, PermissionResolved
@@ -47,6 +49,20 @@ class Plan:
     """A factor round 1 for retry delays, so that many do not come back at once."""
     hand_over: bool = True
     """Whether the step limit earns one last request for a hand-over (A4.4, A4.55)."""
+    fallbacks: tuple[Provider, ...] = ()
+    """Who is asked, in this order, when the provider cannot serve (A3.35)."""
+    effort: str | None = None
+    """How much the model should think (A1.15)."""
+    output: OutputSpec[Any] | None = None
+    """The type that the last answer must have (A4.60)."""
+    reminders: Callable[[], Sequence[str]] = tuple
+    """What the host reminds the model of at the end of each request (A4.12)."""
+    zone: str = ""
+    """The local time zone's name, for the date in the reminder."""
+    server_tools: tuple[str, ...] = ()
+    """Tools of the provider's own that it may use (A2.60)."""
+    cache_key: str = ""
+    """What the requests of one conversation share: its id (A2.29)."""
 
 
 @dataclass(frozen=True, kw_only=True)

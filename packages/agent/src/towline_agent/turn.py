@@ -1,7 +1,7 @@
 """The main path: one prompt, taken in steps to its stop reason.
 
 ```
-turn_started → ( finish calls → steer → within limits? → ask the model )* → one terminal event
+turn_started → ( finish calls → steer → within limits? → make room → ask )* → one terminal event
 ```
 
 The conversation lives in the host's transcript, which every emitted event goes into. So a turn
@@ -11,30 +11,30 @@ or the answer that ends the turn, where the log left off.
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
-from towline_agent.calls import end_tasks, heed_cancel, run_calls
-from towline_agent.context.assemble import assemble
-from towline_agent.errors import RateLimited, ResponseMalformed
+from towline_agent.calls import run_calls
+from towline_agent.context.compact import Compactor
+from towline_agent.context.remind import build_reminder
+from towline_agent.errors import ContextOverflow, ResponseMalformed, ToolInputInvalid
 from towline_agent.host import Host, Stop
 from towline_agent.limits import Spent, first_sentence
-from towline_agent.message import MessageWriter
 from towline_agent.plan import CallRecord, Plan
-from towline_agent.providers.base import Model, Request, StepAnswer, StepFailed, StepResult
+from towline_agent.providers.base import StepAnswer, StepFailed, StepResult
+from towline_agent.repeats import find_repeat
+from towline_agent.speak import ASK_TO_SPEAK, speak_text, without_speak
+from towline_agent.step import Stepper
+from towline_agent.tasks import end_tasks
 from towline_protocol import (
     CallId,
-    Context,
     Fault,
     Message,
     Notice,
     PromptDelivered,
     PromptId,
-    StepEnded,
-    StepStarted,
     Text,
     ToolCall,
     TowlineError,
@@ -44,27 +44,17 @@ from towline_protocol import (
     TurnId,
     TurnResumed,
     TurnStarted,
-    Usage,
-    Waiting,
     block_text,
-    format_time,
 )
 
 __all__ = ["Start", "TurnEnd", "last_text", "run_turn"]
 
 _log: Final = logging.getLogger("towline.agent")
 
-_RETRIES: Final = 3
-"""Tries after the first, before any piece has come (A3.13)."""
-_RETRY_DELAYS_S: Final = (1.0, 2.0, 4.0)
-_RETRY_DELAY_MAX_S: Final = 20.0
-"""A provider's own delay up to this is taken for a retry (A3.13)."""
 _EMPTY_ANSWERS: Final = 2
 """Answers without a word or a call, in a row, that end the turn (R51)."""
-_WAITS: Final = 6
-"""Rate-limit waits in a row (A3.23)."""
-_WAIT_S: Final = (1.0, 30.0, 120.0)
-"""Least, usual and longest rate-limit wait (A3.22, A3.23)."""
+_ENDS: Final = frozenset({"max_tokens", "refusal"})
+"""Why an answer without calls is the last one, whatever it holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +73,10 @@ class Start:
     """What it used before the crash."""
     elapsed_s: float = 0.0
     """Seconds since the turn started."""
-    cut_by_length: bool = False
-    """Whether the last answer hit the token limit."""
+    stop_reason: str = ""
+    """Why the last answer ended, as its `step_ended` says."""
+    speak: bool = False
+    """Whether the prompt asks for words to say aloud (A4.30)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +103,7 @@ async def run_turn(plan: Plan, host: Host, start: Start) -> TurnEnd:
     turn = _Turn(plan, host, start)
     turn.open()
     body = asyncio.create_task(turn.steps())
-    stop = asyncio.create_task(host.stopped())
+    stop = asyncio.ensure_future(host.stopped())
     try:
         await asyncio.wait({body, stop}, return_when=asyncio.FIRST_COMPLETED)
         await end_tasks(body)
@@ -123,7 +115,7 @@ async def run_turn(plan: Plan, host: Host, start: Start) -> TurnEnd:
     return TurnEnd(event=event, spent=turn.spent, error=error)
 
 
-def _outcome(body: asyncio.Task[_Outcome], stop: asyncio.Task[Stop], turn: "_Turn") -> _Outcome:
+def _outcome(body: asyncio.Task[_Outcome], stop: asyncio.Future[Stop], turn: "_Turn") -> _Outcome:
     if not body.cancelled():
         return body.result()
     if not stop.done():  # the provider's or the host's code let a cancel of its own escape
@@ -140,11 +132,12 @@ class _Turn:
         self._host = host
         self._start = start
         self.spent = msgspec.structs.replace(start.spent)  # whoever gave it may count on
-        self._cut_by_length = start.cut_by_length
-        self._refused = False
+        self._stepper = Stepper(plan, host, self.spent)
+        self._compactor = Compactor(plan)
+        self._last = start.stop_reason
         self._final = False
-        self._waits = 0
         self._empty = 0
+        self._correction = ""
 
     def open(self) -> None:
         """Say that the turn begins, or goes on."""
@@ -188,18 +181,23 @@ class _Turn:
             await self._finish_calls()
             steered = self._steer()
             if self._answered() and not steered:
-                return self._completed(self._stop_reason()), None
+                misfit = self._misfit()
+                if misfit is None:
+                    return self._completed(self._stop_reason()), None
+                if self._correction:
+                    return self._failed(misfit), misfit
+                self._correction = misfit.message
             over = self.spent.over(self._plan.limits)
             if over is not None:
                 return await self._stop_at(over)
+            circle = self._circle()
+            if circle is not None:
+                return self._failed(circle), circle
             result = await self._ask()
             if isinstance(result, StepFailed):
                 return self._failed(result.error), result.error
             if self._silent(result):
-                error = ResponseMalformed(
-                    f"The model {self._plan.provider.model.name!r} answered nothing, "
-                    f"{_EMPTY_ANSWERS} times. Ask in other words or take another model."
-                )
+                error = self._malformed(f"answered nothing, {_EMPTY_ANSWERS} times")
                 return self._failed(error), error
 
     def _silent(self, answer: StepAnswer) -> bool:
@@ -219,7 +217,7 @@ class _Turn:
                 self._host,
                 calls,
                 journal=self._start.journal,
-                cut_by_length=self._cut_by_length,
+                cut_by_length=self._last == "max_tokens",
             )
 
     def _steer(self) -> bool:
@@ -234,9 +232,7 @@ class _Turn:
         return self._final or self._host.transcript.answered()
 
     def _stop_reason(self) -> str:
-        if self._cut_by_length:
-            return "max_tokens"
-        return "refusal" if self._refused else "end_turn"
+        return self._last if self._last in _ENDS else "end_turn"
 
     async def _stop_at(self, reason: str) -> _Outcome:
         """End at a bound; the step limit earns one request for a hand-over (A4.4)."""
@@ -246,110 +242,73 @@ class _Turn:
                 self._host.emit(Notice(code="no_hand_over", message=result.error.message))
         return self._completed(reason), None
 
+    def _circle(self) -> TowlineError | None:
+        """What ends a turn whose model does the same over and over (A4.22)."""
+        repeat = find_repeat(self._host.transcript.messages())
+        return None if repeat is None else repeat.error
+
+    def _misfit(self) -> TowlineError | None:
+        """Why the answer is not of the type that was asked for; `None` when it is (A4.60)."""
+        spec = self._plan.output
+        if spec is None or self._stop_reason() != "end_turn":
+            return None
+        try:
+            spec.parse(last_text(self._host.transcript.messages()))
+        except ToolInputInvalid as error:
+            return self._malformed(f"did not give the type that was asked for. {error.message}")
+        return None
+
     async def _ask(self, *, hand_over: bool = False) -> StepResult:
-        """One step's request, tried again while nothing has come of it (A3.12 to A3.16)."""
+        """Take one step."""
         if not hand_over:
             self.spent.steps += 1
-        messages = self._host.transcript.messages()
-        request = assemble(self._plan, messages, hand_over=hand_over)
-        attempt = retries = 0
-        while True:
-            attempt += 1
-            self._host.emit(StepStarted(model=self._plan.provider.model.name, attempt=attempt))
-            await self._host.settle()
-            result = await self._try(request, hand_over=hand_over)
-            if isinstance(result, StepAnswer):
-                return result
-            delay_s, reason = self._pause(result, retries)
-            if delay_s is None:
-                return result
-            retries += reason == "retry"
-            await self._wait(delay_s, reason)
-
-    async def _try(self, request: Request, *, hand_over: bool) -> StepResult:
-        provider = self._plan.provider
-        writer = MessageWriter(self._host, self._plan.mint)
-        try:
-            async with AsyncExitStack() as slot:
-                await self._take_slot(slot)
-                # In a task of its own: what others' code does to its task stays in there.
-                result = await asyncio.create_task(provider.step(request, writer.piece))
-            heed_cancel()
-        except BaseException as error:  # no message stays open
-            writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
-            raise
-        if isinstance(result, StepFailed):
-            self.spent.add(result.usage, _cost(provider.model, result.usage))
-            writer.cut("failed")
-        else:
-            self._take(result, writer, hand_over=hand_over)
+        result = await self._fitting_step(hand_over=hand_over)
+        if isinstance(result, StepAnswer):
+            self._last = result.stop_reason
+            calls = any(isinstance(block, ToolCall) for block in result.content)
+            self._final = self._last in _ENDS and not calls
         return result
 
-    async def _take_slot(self, stack: AsyncExitStack) -> None:
-        """Wait for our turn at a model that serves few at once, and say so (A2.91)."""
-        slot = self._plan.slot
-        if slot is None:
-            return
-        reason = slot.waits_for
-        if reason is not None:
-            until = self._plan.clock.now_ms() + round(self._plan.provider.model.idle_s * 1000)
-            self._host.emit(Waiting(until=format_time(until), reason=reason))
-        await stack.enter_async_context(slot)
-
-    def _take(self, answer: StepAnswer, writer: MessageWriter, *, hand_over: bool) -> None:
-        """Write the whole answer into the log."""
-        facts = self._plan.provider.model
-        cost = _cost(facts, answer.usage)
-        self.spent.add(answer.usage, cost)
-        self._waits = 0
-        self._cut_by_length = answer.stop_reason == "max_tokens"
-        self._refused = answer.stop_reason == "refusal"
-        calls = any(isinstance(block, ToolCall) for block in answer.content)
-        self._final = (self._cut_by_length or self._refused) and not calls
-        keep = 0 if hand_over else 1 if facts.one_call_per_step else None
-        dropped = writer.end(answer, calls=keep)
-        used = answer.usage.input + answer.usage.cache_read + answer.usage.cache_write
-        self._host.emit(
-            StepEnded(
-                stop_reason=answer.stop_reason,
-                usage=answer.usage,
-                cost=cost,
-                context=Context(used=used + answer.usage.output, window=facts.window),
+    async def _fitting_step(self, *, hand_over: bool) -> StepResult:
+        """A step within the model's window: room is made before it, and when it did not fit."""
+        overflow = False
+        while True:
+            refusal = await self._compactor.make_room(
+                self._host, self._stepper.consult, facts=self._stepper.model, overflow=overflow
             )
+            if refusal is not None:
+                return StepFailed(error=refusal)
+            messages = self._host.transcript.messages()
+            result = await self._stepper.take(
+                messages, hand_over=hand_over, trailing=self._trailing(messages)
+            )
+            if isinstance(result, StepAnswer) or result.streamed:
+                return result
+            overflow = isinstance(result.error, ContextOverflow)
+            if not overflow:
+                return result
+
+    def _trailing(self, messages: tuple[Message, ...]) -> str:
+        """The words of this step alone (A4.11, A4.12)."""
+        plan = self._plan
+        if self._stepper.model.bare_prompt:
+            return ""
+        repeat = find_repeat(messages)
+        notices = [
+            repeat.notice if repeat is not None else "",
+            ASK_TO_SPEAK if self._start.speak else "",
+            plan.output.instruction if plan.output is not None else "",
+            self._correction,
+        ]
+        now_ms = plan.clock.now_ms()
+        parts = plan.reminders()
+        return build_reminder(now_ms=now_ms, zone=plan.zone, notices=notices, parts=parts)
+
+    def _malformed(self, what: str) -> ResponseMalformed:
+        name = self._stepper.model.name
+        return ResponseMalformed(
+            f"The model {name!r} {what}. Ask in other words or take another model."
         )
-        for notice in answer.notices:
-            self._host.emit(Notice(code="provider", message=notice))
-        if dropped and not hand_over:
-            self._host.emit(
-                Notice(
-                    code="calls_cut",
-                    message=f"{dropped} further calls of this step were left out: this model is "
-                    "asked for one at a time.",
-                )
-            )
-
-    def _pause(self, failed: StepFailed, retries: int) -> tuple[float | None, str]:
-        """How long to wait before the same request goes again; `None` for never."""
-        error = failed.error
-        if failed.streamed:
-            return None, ""  # nothing is sent again once output has come (A3.32)
-        if isinstance(error, RateLimited):
-            least, usual, longest = _WAIT_S
-            delay_s = max(least, usual if error.retry_after_s is None else error.retry_after_s)
-            self._waits += 1
-            return (None, "") if self._waits > _WAITS else (min(longest, delay_s), "rate_limit")
-        if not error.retryable or retries >= _RETRIES:
-            return None, ""
-        stated = error.retry_after_s
-        if stated is not None:
-            return (stated, "retry") if stated <= _RETRY_DELAY_MAX_S else (None, "")
-        return _RETRY_DELAYS_S[retries] * self._plan.jitter(), "retry"
-
-    async def _wait(self, delay_s: float, reason: str) -> None:
-        until = self._plan.clock.now_ms() + round(delay_s * 1000)
-        self._host.emit(Waiting(until=format_time(until), reason=reason))
-        await self._host.settle()
-        await self._plan.clock.sleep(delay_s)
 
     def _completed(self, reason: str) -> TurnCompleted:
         text = last_text(self._host.transcript.messages())
@@ -357,7 +316,8 @@ class _Turn:
             stop_reason=reason,
             usage=self.spent.usage,
             cost=self.spent.cost,
-            summary=first_sentence(text),
+            summary=first_sentence(without_speak(text)),
+            speak=speak_text(text) if self._start.speak else None,
         )
 
     def _failed(self, error: TowlineError) -> TurnFailed:
@@ -372,11 +332,3 @@ def last_text(messages: tuple[Message, ...]) -> str:
         if message.role == "user":
             break
     return ""
-
-
-def _cost(facts: Model, usage: Usage) -> float | None:
-    """US dollars of one request; `None` when a price is unknown (A4.49)."""
-    if facts.price_input is None or facts.price_output is None:
-        return None
-    sent = usage.input + usage.cache_read + usage.cache_write
-    return (sent * facts.price_input + usage.output * facts.price_output) / 1_000_000

@@ -4,33 +4,58 @@ Run it before a release, with genai-prices installed beside the workspace:
 
     python packages/agent/tests/providers/make_prices.py
 
-It writes `prices.json` beside the catalog. Models without a price or of another kind than chat are
-left out; of a tiered price the base tier is kept.
+It writes `prices.json` beside the catalog. One number stands for each price, and this is what it
+does not say:
+
+- Of a price that rises with the length of the request the base is kept; `dearer_from` holds the
+  number of input tokens from which a request costs more than the numbers say.
+- Of a price that changes with the hour of the day the dearest is kept.
+- A model that costs money for each request besides has no price here, so its cost is unknown.
+- Searches, audio, pictures and one-hour cache entries have prices of their own and are left out.
+
+Models of another kind than chat are left out.
 """
 
 import datetime
 import importlib
 import importlib.metadata
 import json
+import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 OUT: Final = Path(__file__).parents[2] / "src/towline_agent/providers/prices.json"
 VENDORS: Final = {
     "anthropic": "anthropic",
-    "openai": "openai",
-    "google": "gemini",
-    "openrouter": "openrouter",
-    "x-ai": "xai",
+    "azure": "azure",
+    "cerebras": "cerebras",
     "deepseek": "deepseek",
-    "mistral": "mistral",
+    "fireworks": "fireworks",
+    "github-copilot": "copilot",
+    "google": "gemini",
     "groq": "groq",
+    "minimax": "minimax",
+    "mistral": "mistral",
+    "moonshotai": "kimi",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "perplexity": "perplexity",
     "together": "together",
+    "x-ai": "xai",
+    "zai": "glm",
 }
 NO_CHAT: Final = (
-    "audio", "batch", "embed", "image", "live", "moderation", "ocr", "realtime", "search",
-    "transcribe", "tts", "video", "voice", "whisper",
+    "audio", "batch", "decider", "embed", "image", "live", "moderation", "ocr", "realtime",
+    "robotics", "search", "transcribe", "translate", "tts", "video", "voice", "whisper",
 )  # fmt: skip
+COMPLETIONS: Final = re.compile(r"(?:text-)?(?:ada|babbage|curie|davinci)\b|.*-turbo-instruct$")
+"""Models that go on with a text and cannot talk."""
+PRICES: Final = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cache_read": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+}
 
 
 def names_of(match: Any) -> tuple[list[str], list[str]]:
@@ -39,34 +64,59 @@ def names_of(match: Any) -> tuple[list[str], list[str]]:
     if parts:
         pairs = [names_of(part) for part in parts]
         return [n for names, _ in pairs for n in names], [p for _, more in pairs for p in more]
-    if hasattr(match, "equals"):
-        return [match.equals.lower()], []
-    if hasattr(match, "starts_with"):
-        return [], [match.starts_with.lower()]
-    return [], []
+    for exact in ("equals", "ends_with"):
+        if hasattr(match, exact):
+            return [getattr(match, exact).lower()], []
+    for beginning in ("starts_with", "contains"):
+        if hasattr(match, beginning):
+            return [], [getattr(match, beginning).lower()]
+    return [], []  # a pattern: of a date, which the look-up drops, or of what is no chat model
 
 
-def price_of(value: Any) -> float | None:
+def prices_of(model: Any, now: datetime.datetime) -> dict[str, Any]:
+    """The prices of a model that hold today; of those of an hour the dearest."""
+    held: Any = model.prices
+    if not isinstance(held, list):
+        return dict(cast("dict[str, Any]", vars(held)))
+    rows = cast("list[Any]", held)
+    dated = [row for row in rows if not hasattr(row.constraint, "start_time")]
+    active = [row for row in dated if row.constraint is None or row.constraint.active(now)]
+    hourly = [row for row in rows if hasattr(row.constraint, "start_time")]
+    choices: list[dict[str, Any]] = [vars(row.prices) for row in [*active[-1:], *hourly]]
+    return dict(max(choices, key=lambda prices: number(prices.get("input_mtok")) or 0))
+
+
+def number(value: Any) -> float | None:
     """A price in dollars; of tiers the base."""
     base = getattr(value, "base", value)
     return None if base is None else float(base)
 
 
 def row_of(model: Any, now: datetime.datetime) -> dict[str, Any] | None:
-    """One model, or nothing when it is no chat model with a price."""
-    prices = model.get_prices(now)
-    sent, made = price_of(prices.input_mtok), price_of(prices.output_mtok)
-    if sent is None or made is None or model.deprecated:
+    """One model, or nothing when it is no chat model or nothing is known of it."""
+    if any(word in model.id.lower() for word in NO_CHAT) or COMPLETIONS.match(model.id):
         return None
-    if any(word in model.id.lower() for word in NO_CHAT):
-        return None
-    names, prefixes = names_of(model.match)
-    row: dict[str, Any] = {"names": sorted({model.id.lower(), *names})}
-    if prefixes:
-        row["prefixes"] = sorted(set(prefixes))
+    prices = prices_of(model, now)
+    found = {name: number(prices.get(key)) for name, key in PRICES.items()}
+    if (found["input"] is None) != (found["output"] is None):
+        return None  # something that answers without words
+    if prices.get("requests_kcount"):
+        found = {}
+    row: dict[str, Any] = {}
     if model.context_window:
         row["window"] = model.context_window
-    return {**row, "input": sent, "output": made}
+    row.update({name: price for name, price in found.items() if price is not None})
+    tiers = getattr(prices.get("input_mtok"), "tiers", ())
+    if tiers and found:
+        row["dearer_from"] = min(tier.start for tier in tiers)
+    if not row:
+        return None
+    names, prefixes = names_of(model.match)
+    own = model.id.lower()
+    head: dict[str, Any] = {"names": [own, *sorted({*names} - {own})]}
+    if prefixes:
+        head["prefixes"] = sorted(set(prefixes))
+    return {**head, **row}
 
 
 def main() -> None:
@@ -75,9 +125,15 @@ def main() -> None:
     found: dict[str, list[dict[str, Any]]] = {}
     for provider in importlib.import_module("genai_prices.data").providers:
         vendor = VENDORS.get(provider.id)
-        if vendor is not None:
-            rows = [row_of(model, now) for model in provider.models]
-            found[vendor] = [row for row in rows if row is not None]
+        if vendor is None:
+            continue
+        models = [
+            model
+            for model in provider.models
+            if vendor != "gemini" or not model.id.startswith("claude")  # not at this address
+        ]
+        rows = [row_of(model, now) for model in models]
+        found[vendor] = [row for row in rows if row is not None]
     version = importlib.metadata.version("genai-prices")
     source = f"genai-prices {version}, MIT, Pydantic Services Inc."
     lines = [f'{{"source": "{source}", "date": "{now:%Y-%m-%d}", "vendors": {{']

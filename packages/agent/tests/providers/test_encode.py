@@ -7,7 +7,8 @@ import pytest
 
 from towline_agent.providers.base import Model, Request, ToolSpec
 from towline_agent.providers.catalog import LOCAL_MODEL_FACTS
-from towline_agent.providers.openai_chat.encode import Encoded, encode_request
+from towline_agent.providers.endpoint import Encoded
+from towline_agent.providers.openai_chat.encode import encode_request
 from towline_agent.providers.openai_chat.flags import OFFICIAL_FLAGS, ChatFlags
 from towline_protocol import (
     Block,
@@ -236,13 +237,13 @@ def test_empty_texts_and_empty_messages_are_left_out() -> None:
 
 
 @pytest.mark.rules("A1.6", "A2.9")
-def test_a_wire_id_is_used_when_it_names_one_call_alone() -> None:
+def test_a_wire_id_is_used_where_no_earlier_call_has_it() -> None:
     sent = messages(
         assistant(call("ours1", "w1"), call("ours2", "same"), call("ours3", "same"), call("ours4")),
         Message("tool", tuple(result(f"ours{n}", Text(text=str(n))) for n in (1, 2, 3, 4))),
     )
     ids = [part["id"] for part in sent[0]["tool_calls"]]
-    assert ids == ["w1", "ours2", "ours3", "ours4"]
+    assert ids == ["w1", "same", "ours3", "ours4"]
     assert [part["tool_call_id"] for part in sent[1:]] == ids
 
 

@@ -1,13 +1,11 @@
 """From a vendor's answer to the kind of its error, its delay and its sentence."""
 
-import csv
 import json
-import sys
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,12 +32,11 @@ from towline_agent.providers.errors import (
     network_error,
     plain_http_error,
     too_long_error,
+    value_error,
 )
 from towline_agent.providers.retry_delay import MAX_DELAY_S, header_delay_s, worded_delay_s
 from towline_agent.providers.transport import TransportFailed
 
-RECORDINGS = Path(__file__).parents[1] / "recordings"
-EXPECTED = Path(__file__).with_name("expected_errors.json")
 PEER = Peer(
     provider="acme",
     model="anvil-1",
@@ -175,7 +172,14 @@ def test_a_failure_of_the_network_goes_by_its_cause(
 def test_sentences_name_who_what_and_where_and_what_to_do() -> None:
     for name, kind in {**KINDS, **NETWORK}.items():
         text = kind.sentence.format(
-            provider="acme", model="anvil-1", url="URL", status="S", key="K", idle="1", limit="9"
+            provider="acme",
+            model="anvil-1",
+            url="URL",
+            status="S",
+            key="K",
+            idle="1",
+            limit="9",
+            other="O",
         )
         assert text.endswith("."), name
         assert len(text) < 200, name
@@ -345,26 +349,119 @@ def test_googles_details_refine_a_rate_limit(violation: dict[str, str], reason: 
     assert error(429, said("limit: 0.5, model: x")).reason == "rate_limit"
 
 
-@pytest.mark.rules("A3.T3", "A3.T4", "A3.T5", "A3.T8", "A3.T10", "A3.17", "A3.19", "A3.20")
-def test_every_recorded_error_of_every_vendor_gets_its_kind(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with (RECORDINGS / "index.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["status"] != "200"]
-    got: dict[str, str | None] = {}
-    delays: dict[str, float | None] = {}
-    for row in rows:
-        case = json.loads((RECORDINGS / row["provider"] / f"{row['id']}.json").read_text())
-        response = case["response"]
-        body = response.get("body", response.get("body_text", ""))
-        found = error(response["status"], body, response["headers"])
-        got[row["id"]] = found.reason
-        delays[row["id"]] = found.retry_after_s
-    expected = json.loads(EXPECTED.read_text())
-    right = sum(expected.get(name) == reason for name, reason in got.items())
-    with capsys.disabled():
-        sys.stdout.write(f"\nrecorded errors of all vendors: {right} right of {len(got)}\n")
-    assert got == expected
-    assert {name[-6:]: delay for name, delay in delays.items() if delay is not None} == {
-        "3d5b5c": 1.0, "22cb1e": 48.0, "a6e7d7": 35.0, "98e63d": 45.0, "f9bbd7": 30.0,
-    }  # fmt: skip
+@pytest.mark.rules("A3.T1", "A3.T2", "A3.T3", "A3.T4", "A3.T5", "A3.T8", "A3.T10")
+@pytest.mark.parametrize(
+    ("status", "message", "reason"),
+    [
+        (403, "Your newly created team doesn't have any credits yet.", "quota"),
+        (429, "Your team has used all available credits or reached its spending limit", "quota"),
+        (400, "You have reached your specified API usage limits.", "quota"),
+        (400, "Incorrect API key provided: ab. Get one at our console.", "auth"),
+        (400, "API key expired. Please renew the API key.", "auth"),
+        (400, "Input is too long for requested model.", "context_overflow"),
+        (400, "prompt token count of 9 exceeds the limit of 8", "context_overflow"),
+        (400, "Your request exceeded model token limit: 131072", "context_overflow"),
+        (400, "Range of input length should be [1, 30720]", "context_overflow"),
+        (400, "Please reduce the length of the messages or completion.", "context_overflow"),
+        (400, "Prompt exceeds max length", "context_overflow"),
+        (400, "ThrottlingException: too many tokens, please wait", "rate_limit"),
+        (404, "No endpoints found for acme/anvil.", "model_not_found"),
+        (400, "Model Not Exist", "model_not_found"),
+        (400, "Invalid model 'anvil'. Permitted models are listed", "model_not_found"),
+        (400, "anvil is not a valid model ID", "model_not_found"),
+        (404, "Item with id 'rs_1' not found. Items are not kept.", "request_rejected"),
+        (400, "Previous response with id 'resp_1' not found.", "request_rejected"),
+        (400, "Logprobs are unavailable here", "request_rejected"),
+        (500, "invalid_request: so it says", "server"),
+    ],
+)
+def test_the_words_of_many_vendors_are_known(status: int, message: str, reason: str) -> None:
+    assert error(status, said(message)).reason == reason
+
+
+@pytest.mark.rules("A3.T3")
+def test_the_reason_in_googles_details_counts() -> None:
+    details = [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}]
+    assert error(400, said("Renew it.", details=details)).reason == "auth"
+
+
+@pytest.mark.rules("A3.T10")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid schema for function 'check_permission': type is missing.",
+        "Tool `get_billing` has no description.",
+        'Invalid JSON payload received. Unknown name "rate_limit" at tools[0].',
+        "The parameter 'context_length' is not supported.",
+    ],
+)
+def test_names_out_of_the_request_say_nothing_about_the_kind(message: str) -> None:
+    got = error(400, said(message, type="invalid_request_error"))
+    assert got.reason == "request_rejected"
+    assert message in got.message
+
+
+@pytest.mark.rules("A3.18")
+@pytest.mark.parametrize(("quota", "reason"), [("0", "model_not_on_plan"), ("5", "daily_limit")])
+def test_another_model_is_suggested_by_name_where_only_that_helps(quota: str, reason: str) -> None:
+    violation = {"quotaId": "GenerateRequestsPerDayPerProject", "quotaValue": quota}
+    body = json.dumps(said("Quota", details=[{"violations": [violation]}])).encode()
+
+    def refused(suggested: str | None) -> ProviderError:
+        peer = msgspec.structs.replace(PEER, suggested_model=suggested)
+        return answer_error(peer, status=429, headers={}, body=body, now_ms=NOW_MS)
+
+    got = refused("anvil-flash")
+    assert got.reason == reason
+    assert got.fault().details == {"suggested_model": "anvil-flash"}
+    assert got.fault().code == "provider_quota"
+    assert "take 'anvil-flash' or" in got.message
+    for nothing in (None, "anvil-1"):
+        assert refused(nothing).fault().details is None
+        assert "take another model or" in refused(nothing).message
+
+
+@pytest.mark.rules("A3.18")
+@pytest.mark.parametrize("status", [401, 404, 429, 500])
+def test_nothing_is_suggested_where_another_model_is_no_cure(status: int) -> None:
+    peer = msgspec.structs.replace(PEER, suggested_model="anvil-flash")
+    got = answer_error(peer, status=status, headers={}, body=b"", now_ms=NOW_MS)
+    assert got.fault().details is None
+    assert "anvil-flash" not in got.message
+
+
+@pytest.mark.rules("R53")
+def test_an_error_keeps_headers_and_body_without_the_credential() -> None:
+    secret = "sk-very-secret-1234"
+    got = error(
+        429,
+        said(f"slow down, {secret}"),
+        {"retry-after": "9", "x-ratelimit-limit-requests": "5", "x-request-id": f"r-{secret}",
+         "set-cookie": "a=b", "content-type": "application/json"},
+    )  # fmt: skip
+    assert got.headers == {
+        "retry-after": "9",
+        "x-ratelimit-limit-requests": "5",
+        "x-request-id": "r-[key]",
+    }
+    assert json.loads(got.body) == said("slow down, [key]")
+    assert (got.status, got.retry_after_s) == (429, 9.0)
+    assert len(error(500, b"x" * 10_000).body) == 4000
+    assert value_error(PEER, said("no")).body == '{"error":{"message":"no"}}'
+
+
+@pytest.mark.rules("A1.24", "R53")
+@given(st.text(max_size=40) | st.from_regex(r"\A[a-zA-Z]{3}, \d+ [a-zA-Z]{3} -?\d+ [\d:]+ GMT\Z"))
+def test_no_header_breaks_the_reader_of_delays(value: str) -> None:
+    for name in ("retry-after", "retry-after-ms"):
+        delay_s = header_delay_s({name: value}, NOW_MS)
+        assert delay_s is None or (0.0 <= delay_s <= MAX_DELAY_S and delay_s == int(delay_s))
+    assert worded_delay_s(f"try again in {value}") is None or value
+
+
+@pytest.mark.rules("A1.24")
+def test_deep_details_do_no_harm() -> None:
+    for depth in range(100, 1000, 7):
+        deep = "[" * depth + "]" * depth
+        body = b'{"error":{"message":"m","status":"RESOURCE_EXHAUSTED","details":[{"x":%s}]}}'
+        assert error(429, body % deep.encode()).status == 429

@@ -1,8 +1,9 @@
 """The agent that comes with the product."""
 
+from collections.abc import Iterable
 from typing import Final
 
-from towline_agent import Toolset, builtin_tools
+from towline_agent import Tool, Toolset, builtin_tools
 from towline_server import AgentSpec
 
 __all__ = ["INSTRUCTIONS", "NAME", "make_assistant"]
@@ -17,6 +18,11 @@ INSTRUCTIONS: Final = (
 """Short on purpose: a small model reads every word again and again."""
 
 
-def make_assistant() -> AgentSpec:
-    """The spec: the built-in tools and short instructions."""
-    return AgentSpec(name=NAME, instructions=INSTRUCTIONS, tools=Toolset(builtin_tools()))
+def make_assistant(tools: Iterable[Tool] | None = None) -> AgentSpec:
+    """The spec: tools and short instructions.
+
+    Args:
+        tools: What it may call; `None` for the built-in tools.
+    """
+    given = builtin_tools() if tools is None else tools
+    return AgentSpec(name=NAME, instructions=INSTRUCTIONS, tools=Toolset(given))

@@ -1,15 +1,29 @@
-"""Which model answers: what a person named, else a key from the environment, else the local one."""
+"""Which model answers: what a person named, else a key, else a local server, else our own."""
 
+import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from towline.local_provider import LOCAL_MODEL, LocalProvider, OnNote, OnProgress, Warm
-from towline_agent import connect, discover
+from towline.picks import Picks
+from towline.secrets import stored_keys, stored_providers
+from towline_agent import Found, Transport, connect, discover
+from towline_agent.providers.choice import Choice as Newest
+from towline_agent.providers.choice import choose_model as choose_live
+from towline_agent.providers.discovery import discover_local, list_models
+from towline_agent.providers.vendors import VENDORS
+from towline_protocol import TowlineError
 from towline_server import Connection
 
-__all__ = ["Choice", "Models", "choose_model"]
+__all__ = ["Choice", "Models", "choose_model", "find_model", "read_stored_keys"]
+
+_LOOK_S: Final = 3.0
+"""Seconds to ask a provider for its newest model while a person waits for the start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,24 +43,112 @@ class Choice:
         return self.model == LOCAL_MODEL
 
 
-def choose_model(named: str | None, environ: Mapping[str, str] = os.environ) -> Choice:
-    """Choose the model of new sessions (A2.85, A2.86).
+def read_stored_keys(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[str, ...]]:
+    """The keys that are kept for providers, by their names.
+
+    Blocks for some seconds at most; where nothing is kept nothing is asked.
+    """
+    return {name: stored_keys(name, environ) for name in stored_providers(environ)}
+
+
+def choose_model(
+    named: str | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    picks: Picks | None = None,
+    stored: Mapping[str, Sequence[str]] | None = None,
+    local: Sequence[Found] = (),
+) -> Choice:
+    """Choose the model of new sessions by what is known, without asking anybody (A2.85 to A2.89).
 
     Args:
         named: `provider/model`, a path of a GGUF file, or `None` to look.
         environ: Where keys are looked for.
+        picks: What the person named last for each provider.
+        stored: The keys that are kept for providers.
+        local: The model servers that were found on this machine.
     """
     if named is not None and named.endswith(".gguf"):
         return Choice(model=LOCAL_MODEL, why=f"{named} was named.", file=Path(named))
     if named is not None:
         return Choice(model=named, why=f"{named} was named.")
-    for found in discover(environ):
-        if found.model is not None:
-            return Choice(model=f"{found.provider}/{found.model}", why=f"{found.why}.")
+    choice = _first((*discover(environ, stored), *local), picks)
+    if choice is not None:
+        return choice
     return Choice(
         model=LOCAL_MODEL,
-        why="No provider key is set in the environment, so a small model runs on this machine.",
+        why="No provider key is set, and no model server runs here, so a small model of our own "
+        "runs on this machine.",
     )
+
+
+async def find_model(
+    named: str | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    picks: Picks | None = None,
+    stored: Mapping[str, Sequence[str]] | None = None,
+    transport: Transport | None = None,
+) -> Choice:
+    """Choose the model of new sessions; asks local ports, and a provider for its newest model.
+
+    Without a key, local servers are asked (A2.86). A provider whose free plan has the newest model
+    alone is asked which that is (A2.88); one that does not answer in time costs seconds.
+
+    Args:
+        named: As for `choose_model`.
+        environ: Where keys and addresses are looked for.
+        picks: What the person named last for each provider.
+        stored: The keys that are kept for providers.
+        transport: Who carries the requests; `None` for the process's own.
+    """
+    if named is not None:
+        return choose_model(named, environ)
+    found = list(discover(environ, stored))
+    for place, one in enumerate(found):
+        if one.model is None and VENDORS[one.provider].key_optional:  # an address of one's own
+            newest = await _ask(one.provider, environ, stored, transport)
+            found[place] = msgspec.structs.replace(one, model=newest and newest.model)
+    choice = _first(found, picks)
+    if choice is None:
+        choice = _first(await discover_local(transport, environ), picks)
+    if choice is None:
+        return choose_model(None, {})
+    provider, _, model = choice.model.partition("/")
+    vendor = VENDORS.get(provider)
+    picked = picks is not None and picks.last(provider) is not None
+    if picked or vendor is None or vendor.prefer is None or model != vendor.default_model:
+        return choice
+    newest = await _ask(provider, environ, stored, transport)
+    if newest is None:
+        return choice
+    why = choice.why.removesuffix(".")
+    return Choice(model=f"{provider}/{newest.model}", why=f"{why}, and it is {newest.why}.")
+
+
+def _first(found: Sequence[Found], picks: Picks | None) -> Choice | None:
+    for one in found:
+        last = picks.last(one.provider) if picks is not None else None
+        if last is not None:
+            return Choice(model=last, why=f"{one.why}, and it is your last pick there.")
+        if one.model is not None:
+            return Choice(model=f"{one.provider}/{one.model}", why=f"{one.why}.")
+    return None
+
+
+async def _ask(
+    provider: str,
+    environ: Mapping[str, str],
+    stored: Mapping[str, Sequence[str]] | None,
+    transport: Transport | None,
+) -> Newest | None:
+    """What a provider would have taken of its live list; `None` when it does not say in time."""
+    try:
+        async with asyncio.timeout(_LOOK_S):
+            listing = await list_models(provider, environ, stored=stored, transport=transport)
+        return choose_live(provider, listing.models) if listing.live else None
+    except (TimeoutError, TowlineError):
+        return None  # it may be there when the first prompt comes
 
 
 class Models:
@@ -57,6 +159,7 @@ class Models:
         choice: Choice,
         *,
         environ: Mapping[str, str] = os.environ,
+        stored: Mapping[str, Sequence[str]] | None = None,
         on_progress: OnProgress = lambda done, total, source: None,
         on_note: OnNote = lambda note: None,
         warm: Warm | None = None,
@@ -64,6 +167,7 @@ class Models:
         self.choice = choice
         """The model of new sessions."""
         self._environ = environ
+        self._stored = stored
         self._on_progress = on_progress
         self._on_note = on_note
         self._warm = warm
@@ -90,4 +194,4 @@ class Models:
         """
         if model == LOCAL_MODEL:
             return Connection(self.local, self.local.slot)
-        return Connection(connect(model, self._environ))
+        return Connection(connect(model, self._environ, stored=self._stored))

@@ -2,20 +2,24 @@
 
 from towline.assistant import make_assistant
 from towline.local import LocalModel, Speed
-from towline_agent import LOCAL_MODEL_FACTS, tool_specs
+from towline_agent import LOCAL_MODEL_FACTS, Toolset, tool_specs
 
 __all__ = ["warm_local_model"]
 
 
-async def warm_local_model(model: LocalModel) -> Speed:
+async def warm_local_model(model: LocalModel, tools: Toolset | None = None) -> Speed:
     """Have the model read the assistant's tools, byte for byte as requests hold them (A2.92).
 
     It gets no system prompt of ours (`Model.bare_prompt`), so there is none to read.
 
+    Args:
+        model: The model that runs.
+        tools: The assistant's tools; `None` for the built-in ones.
+
     Raises:
         LocalModelError: It did not answer.
     """
-    tools = [
+    shown = [
         {
             "type": "function",
             "function": {
@@ -24,6 +28,6 @@ async def warm_local_model(model: LocalModel) -> Speed:
                 "parameters": spec.parameters,
             },
         }
-        for spec in tool_specs(make_assistant().tools, LOCAL_MODEL_FACTS)
+        for spec in tool_specs(tools or make_assistant().tools, LOCAL_MODEL_FACTS)
     ]
-    return await model.warm("", tools)
+    return await model.warm("", shown)

@@ -116,6 +116,7 @@ class Session:
         *,
         when: str = "auto",
         limits: Limits | None = None,
+        speak: bool = False,
         key: str | None = None,
     ) -> PromptAccepted:
         """Say something; it is durable when this returns.
@@ -124,6 +125,7 @@ class Session:
             content: Words, or blocks.
             when: `auto` starts a turn or waits for the running one; `queue`, `steer`, `reject`.
             limits: Bounds of the turn.
+            speak: Whether `turn_completed` should say what to read aloud.
             key: The prompt's own key; one is minted. The same key again is the same prompt.
 
         Raises:
@@ -134,7 +136,9 @@ class Session:
             "send_prompt",
             PromptAccepted,
             params={"session": self.id},
-            body=SendPrompt(content=to_blocks(content), when=when, limits=limits),
+            body=SendPrompt(
+                content=to_blocks(content), when=when, limits=limits, speak=speak
+            ),
             key=key,
         )
 

@@ -136,7 +136,12 @@ from towline_protocol.reducer import empty_view, reduce
 from towline_protocol.schema import typescript_shapes, typescript_types
 from towline_protocol.sse import MAX_EVENT_BYTES, SseDecoder, SseEvent, encode_comment, encode_event
 from towline_protocol.times import format_time, parse_time
-from towline_protocol.transcript import CUT_RESULT, INTERRUPTED, Transcript
+from towline_protocol.transcript import (
+    CUT_HEAD_CHARS,
+    INTERRUPTED,
+    Transcript,
+    cut_to_head,
+)
 from towline_protocol.view import (
     REDUCER_VERSION,
     CallView,
@@ -154,7 +159,7 @@ __all__ = [
     "CONTRACT_HEADER",
     "CONTRACT_VERSION",
     "CONTROL_FRAMES",
-    "CUT_RESULT",
+    "CUT_HEAD_CHARS",
     "DENY",
     "FAULT_CODES",
     "INTERRUPTED",
@@ -289,6 +294,7 @@ __all__ = [
     "ViewAnswer",
     "Waiting",
     "block_text",
+    "cut_to_head",
     "decode_answer",
     "decode_blocks",
     "decode_envelope",

@@ -4,6 +4,7 @@ The typed decode comes first and is fast. Only when it fails does a second pass 
 reader does not know, and keeps it as `Unknown`: a newer peer never breaks an older one.
 """
 
+import functools
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -19,6 +20,7 @@ _T = TypeVar("_T")
 _Json = dict[str, Any]
 
 
+@functools.cache
 def _tags(union: Any, field: str) -> frozenset[str]:
     """The wire tags that a union knows."""
     infos = msgspec.inspect.multi_type_info(union.__args__)
@@ -29,13 +31,18 @@ def _tags(union: Any, field: str) -> frozenset[str]:
     )
 
 
-_EVENT_TAGS: Final = _tags(Event, "type")
-_BLOCK_TAGS: Final = _tags(Block, "type")
-_ARTIFACT_TAGS: Final = _tags(Artifact, "kind")
-
 _encoder: Final = msgspec.json.Encoder()
-_envelope: Final = msgspec.json.Decoder(Envelope)
-_blocks: Final = msgspec.json.Decoder(tuple[Block, ...])
+
+
+@functools.cache
+def _envelopes() -> msgspec.json.Decoder[Envelope]:
+    """Made at the first use: whoever never reads one need not wait for it."""
+    return msgspec.json.Decoder(Envelope)
+
+
+@functools.cache
+def _block_lists() -> msgspec.json.Decoder[tuple[Block, ...]]:
+    return msgspec.json.Decoder(tuple[Block, ...])
 
 
 def encode(value: object) -> bytes:
@@ -50,7 +57,7 @@ def decode_envelope(data: bytes | str) -> Envelope | Broken:
     Only what is no JSON or no envelope at all comes back as `Broken`.
     """
     try:
-        return _envelope.decode(data)
+        return _envelopes().decode(data)
     except msgspec.ValidationError:
         return _tolerant(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -94,7 +101,7 @@ def decode_blocks(data: bytes) -> tuple[Block, ...]:
         msgspec.DecodeError: The bytes are no JSON list of objects.
     """
     try:
-        return _blocks.decode(data)
+        return _block_lists().decode(data)
     except msgspec.ValidationError:
         raw = msgspec.json.decode(data, type=list[_Json])
         return msgspec.convert([_known_block(block) for block in raw], tuple[Block, ...])
@@ -111,7 +118,7 @@ def _tolerant(data: bytes | str) -> Envelope | Broken:
         return Broken(reason="an envelope without an event")
     found = cast("_Json", event)
     candidates = [_unknown(found, "type")]
-    if found.get("type") in _EVENT_TAGS:
+    if found.get("type") in _tags(Event, "type"):
         candidates.insert(0, {key: _known_part(key, part) for key, part in found.items()})
     for candidate in candidates:
         try:
@@ -146,7 +153,7 @@ def _known_block(block: Any) -> Any:
     if not isinstance(block, dict):
         return {"type": "unknown", "name": "", "raw": {"value": block}}
     found = cast("_Json", block)
-    if found.get("type") in _BLOCK_TAGS:
+    if found.get("type") in _tags(Block, "type"):
         inner = {key: _known_part(key, part) for key, part in found.items()}
         if _fits(inner, Block):
             return inner
@@ -157,7 +164,7 @@ def _known_artifact(artifact: Any) -> Any:
     if not isinstance(artifact, dict):
         return {"kind": "unknown", "name": "", "raw": {"value": artifact}}
     found = cast("_Json", artifact)
-    if found.get("kind") in _ARTIFACT_TAGS and _fits(found, Artifact):
+    if found.get("kind") in _tags(Artifact, "kind") and _fits(found, Artifact):
         return found
     name = found.get("kind")
     return msgspec.to_builtins(

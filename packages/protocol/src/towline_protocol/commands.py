@@ -186,6 +186,8 @@ class SendPrompt(_Body, frozen=True, kw_only=True):
     """`auto`: start when idle, else queue. `queue`, `steer`, `reject` (C2.11)."""
     limits: Limits | None = None
     """Bounds of the turn; `None` for the agent's own."""
+    speak: bool = False
+    """Whether the turn's end should say what to read aloud (A4.30)."""
 
 
 class PromptAccepted(_Body, frozen=True, kw_only=True):

@@ -19,6 +19,9 @@ class Message(msgspec.Struct, frozen=True):
     """`system`, `user`, `assistant` or `tool` (A1.1)."""
     content: tuple[Block, ...]
     """Its blocks, in order."""
+    model: str | None = None
+    """Who wrote it, as `provider/model`; `None` when unknown. Signatures and opaque blocks mean
+    something to that one alone (A2.32)."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

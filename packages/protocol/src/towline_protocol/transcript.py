@@ -1,9 +1,11 @@
 """From events to the messages a provider must see, always well paired (C5.7, D6)."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from towline_protocol.content import (
     Block,
+    File,
+    Image,
     Private,
     ResultBlock,
     Text,
@@ -19,13 +21,15 @@ from towline_protocol.events import (
     PromptAdmitted,
     PromptDelivered,
     Reverted,
+    StepEnded,
+    StepStarted,
     ToolEnded,
     TurnStarted,
 )
 from towline_protocol.ids import CallId, PromptId, TurnId
 from towline_protocol.messages import Message
 
-__all__ = ["CUT_RESULT", "INTERRUPTED", "Transcript"]
+__all__ = ["CUT_HEAD_CHARS", "INTERRUPTED", "Transcript", "cut_to_head"]
 
 INTERRUPTED: Final = (
     "Interrupted: this call did not finish. It may or may not have had an effect; check before you "
@@ -33,19 +37,37 @@ INTERRUPTED: Final = (
 )
 """What a model is told of a call that has no result."""
 
-CUT_RESULT: Final = "[result cut to make room; call the tool again if it is needed]"
-"""What stands for a result that compaction cut."""
+CUT_HEAD_CHARS: Final = 1_000
+"""Characters that compaction leaves of a result (A4.34)."""
+
+
+_SEEN: Final = frozenset(
+    {
+        Compacted, MessageEnded, PromptAdmitted, PromptDelivered, Reverted, StepEnded, StepStarted,
+        ToolEnded, TurnStarted,
+    }
+)  # fmt: skip
 
 
 class _Entry:
     """One message of the conversation, with what is needed to find it again."""
 
-    __slots__ = ("id", "message", "turn")
+    __slots__ = ("calls", "id", "message", "results", "turn")
 
     def __init__(self, id_: str, turn: TurnId | None, message: Message) -> None:
         self.id = id_
         self.turn = turn
         self.message = message
+        self.calls = tuple(block for block in message.content if isinstance(block, ToolCall))
+        self.results: Message | None = None  # made once: the same objects are sent with every step
+
+
+class _Count(NamedTuple):
+    """How large the conversation was at some point."""
+
+    tokens: int
+    entries: int
+    open: bool  # whether the last of these had no results yet
 
 
 class Transcript:
@@ -59,7 +81,12 @@ class Transcript:
         self._entries: list[_Entry] = []
         self._prompts: dict[PromptId, tuple[Block, ...]] = {}
         self._results: dict[CallId, ToolResult] = {}
+        self._ids: dict[CallId, list[CallId]] = {}
         self._turn: TurnId | None = None
+        self._model: str | None = None
+        self._counted: _Count | None = None
+        self._paired: list[Message] = []  # the messages of so many entries, which stay as they are
+        self._settled = 0
         for message in earlier:
             self._take_earlier(message)
 
@@ -76,17 +103,25 @@ class Transcript:
             private: What is kept beside it for the provider.
             turn: The turn it happened in.
         """
+        if type(event) in _SEEN:  # most are not, and are passed over at once
+            self._take(event, private, turn)
+
+    def _take(self, event: Event, private: tuple[Private, ...], turn: TurnId | None) -> None:
         match event:
+            case ToolEnded():
+                self._end_call(event)
+            case MessageEnded():
+                self._end_message(event, private)
+            case StepStarted():
+                self._model = event.model
+            case StepEnded():
+                self._count(event)
             case PromptAdmitted():
                 self._prompts[event.prompt] = event.content
             case PromptDelivered():
                 self._deliver(event)
             case TurnStarted():
                 self._turn = turn
-            case MessageEnded():
-                self._end_message(event, private)
-            case ToolEnded():
-                self._end_call(event)
             case Compacted():
                 self._compact(event)
             case Reverted():
@@ -96,43 +131,97 @@ class Transcript:
 
     def messages(self) -> tuple[Message, ...]:
         """The messages as a provider must see them: each call has exactly one result."""
-        paired: list[Message] = []
-        for entry in self._entries:
-            paired.append(entry.message)
-            calls = [block for block in entry.message.content if isinstance(block, ToolCall)]
-            if calls:
-                results = tuple(self._result(call.id) for call in calls)
-                paired.append(Message("tool", results))
+        paired = self._paired
+        while self._settled < len(self._entries):
+            entry = self._entries[self._settled]
+            results = self._results_of(entry)
+            if entry.calls and entry.results is None:  # some may still come: nothing to keep
+                return (*paired, *self._unsettled())
+            paired += (entry.message, *results)
+            self._settled += 1
         return tuple(paired)
+
+    def entries(self) -> tuple[tuple[str, tuple[Message, ...]], ...]:
+        """The conversation in parts that belong together, oldest first (R27).
+
+        Each has the id of its prompt or message, `earlier_` and a number for one that came before
+        the events, empty for a summary; and its messages: one of a person, or one of the model with
+        all results of its calls. `Compacted.upto` names such an id.
+        """
+        return tuple(
+            (entry.id, (entry.message, *self._results_of(entry))) for entry in self._entries
+        )
+
+    def counted(self) -> tuple[int, tuple[Message, ...]] | None:
+        """The tokens that were last counted, and the messages that came after that (A4.32).
+
+        The count is the provider's, of its last request and answer without what it only thought,
+        which is not sent again; after a compaction it is the estimate of that. `None` when there is
+        none yet.
+        """
+        if self._counted is None:
+            return None
+        tokens, place, was_open = self._counted
+        since = list(self._results_of(self._entries[place - 1])) if was_open else []
+        for entry in self._entries[place:]:
+            since += (entry.message, *self._results_of(entry))
+        return tokens, tuple(since)
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """The calls of the last message that have no result yet, in the model's order."""
         if not self._entries:
             return ()
-        return tuple(
-            block
-            for block in self._entries[-1].message.content
-            if isinstance(block, ToolCall) and block.id not in self._results
-        )
+        calls = self._entries[-1].calls
+        return tuple(call for call in calls if call.id not in self._results)
 
     def answered(self) -> bool:
         """Whether it ends with words of the model and no calls."""
         if not self._entries:
             return False
-        last = self._entries[-1].message
-        if last.role != "assistant" or any(isinstance(b, ToolCall) for b in last.content):
+        last = self._entries[-1]
+        if last.message.role != "assistant" or last.calls:
             return False
-        return bool(block_text(last.content).strip())
+        return bool(block_text(last.message.content).strip())
 
     def _take_earlier(self, message: Message) -> None:
         """Take results apart from their messages, so that pairing is made anew (R25)."""
-        results = [block for block in message.content if isinstance(block, ToolResult)]
-        for result in results:
-            self._results.setdefault(result.call, result)
-        rest = tuple(block for block in message.content if not isinstance(block, ToolResult))
-        if rest:
-            role = "user" if message.role == "tool" else message.role
-            self._entries.append(_Entry("", None, Message(role, rest)))
+        rest: list[Block] = []
+        for block in message.content:
+            if isinstance(block, ToolResult):
+                self._take_result(block)
+            else:
+                rest.append(self._with_own_id(block) if isinstance(block, ToolCall) else block)
+        content = tuple(rest)
+        if content:
+            if content != message.content or message.role == "tool":
+                role = "user" if message.role == "tool" else message.role
+                message = Message(role, content, message.model)
+            self._entries.append(_Entry(f"earlier_{len(self._entries)}", None, message))
+        elif self._entries and message == self._pair(self._entries[-1]):
+            self._entries[-1].results = message  # the very object that was sent before
+
+    def _with_own_id(self, call: ToolCall) -> ToolCall:
+        """The call under an id that no earlier one has: some vendors count anew in each answer."""
+        ids = self._ids.setdefault(call.id, [])
+        ids.append(CallId(f"{call.id}~{len(ids) + 1}") if ids else call.id)
+        if len(ids) == 1:
+            return call
+        return ToolCall(
+            id=ids[-1],
+            name=call.name,
+            arguments=call.arguments,
+            wire_id=call.wire_id or call.id,
+            signature=call.signature,
+        )
+
+    def _take_result(self, result: ToolResult) -> None:
+        """Give a result to the first call of its id that has none yet."""
+        for id_ in self._ids.get(result.call, (result.call,)):
+            if id_ not in self._results:
+                self._results[id_] = ToolResult(
+                    call=id_, content=result.content, is_error=result.is_error
+                )
+                return
 
     def _deliver(self, event: PromptDelivered) -> None:
         content = self._prompts.pop(event.prompt, None)
@@ -144,12 +233,34 @@ class Transcript:
         if event.cut is not None:
             content = (*content, Text(text=f"\n[cut off: {event.cut}]"))
         if content:
-            message = Message("assistant", content)
+            message = Message("assistant", content, self._model)
             self._entries.append(_Entry(event.message, self._turn, message))
 
     def _end_call(self, event: ToolEnded) -> None:
         result = ToolResult(call=event.call, content=event.content, is_error=event.is_error)
         self._results.setdefault(event.call, result)  # the first one wins (C5.7)
+
+    def _unsettled(self) -> list[Message]:
+        """The messages from the first entry on whose calls have not all ended."""
+        found: list[Message] = []
+        for entry in self._entries[self._settled :]:
+            found += (entry.message, *self._results_of(entry))
+        return found
+
+    def _begin_anew(self) -> None:
+        """Forget how messages were paired: some of them have changed or are gone."""
+        self._paired.clear()
+        self._settled = 0
+
+    def _results_of(self, entry: _Entry) -> tuple[Message, ...]:
+        return (entry.results or self._pair(entry),) if entry.calls else ()
+
+    def _pair(self, entry: _Entry) -> Message:
+        """The message of all results of an entry's calls; kept once each call has its own."""
+        results = Message("tool", tuple(self._result(call.id) for call in entry.calls))
+        if all(call.id in self._results for call in entry.calls):
+            entry.results = results
+        return results
 
     def _result(self, call: CallId) -> ToolResult:
         found = self._results.get(call)
@@ -159,20 +270,56 @@ class Transcript:
         return ToolResult(call=call, content=content, is_error=True)
 
     def _compact(self, event: Compacted) -> None:
-        for call in event.cut:
-            if call in self._results:
-                content: tuple[ResultBlock, ...] = (Text(text=CUT_RESULT),)
-                failed = self._results[call].is_error
-                self._results[call] = ToolResult(call=call, content=content, is_error=failed)
-        if event.summary is None:
-            return
+        self._begin_anew()
+        cut = set(event.cut)
+        for call in cut & self._results.keys():
+            self._results[call] = cut_to_head(self._results[call])
+        for entry in self._entries:
+            if any(call.id in cut for call in entry.calls):
+                entry.results = None
+        if event.summary is not None:
+            self._sum_up(event)
+        self._counted = self._count_now(event.after_tokens)
+
+    def _sum_up(self, event: Compacted) -> None:
         places = [place for place, entry in enumerate(self._entries) if entry.id == event.upto]
-        if places:
+        if places and event.summary is not None:
             summary = Message("user", (Text(text=event.summary),))
             self._entries[: places[0] + 1] = [_Entry("", None, summary)]
+
+    def _count(self, event: StepEnded) -> None:
+        used = 0 if event.context is None else event.context.used - event.usage.reasoning
+        if used > 0:
+            self._counted = self._count_now(used)
+        else:  # a provider that does not count
+            self._counted = None
+
+    def _count_now(self, tokens: int) -> _Count:
+        return _Count(tokens, len(self._entries), bool(self.open_calls()))
 
     def _revert(self, event: Reverted) -> None:
         for place, entry in enumerate(self._entries):
             if entry.turn == event.to_turn:
                 del self._entries[place:]
+                self._begin_anew()
+                self._counted = None
                 return
+
+
+def cut_to_head(result: ToolResult) -> ToolResult:
+    """A result cut down for good: its head, and a marker of what is gone and how to get it again.
+
+    Pictures and documents go whole (A4.33, A4.34).
+    """
+    text = block_text(result.content)
+    others = sum(isinstance(block, Image | File) for block in result.content)
+    long = len(text) > 2 * CUT_HEAD_CHARS  # one that was cut already stays as it is
+    gone = [f"{len(text) - CUT_HEAD_CHARS} characters"] if long else []
+    if others:
+        gone.append(f"{others} pictures or documents")
+    if not gone:
+        return result
+    marker = f"[{' and '.join(gone)} of this result were cut to make room; call it again to see it]"
+    head = text[:CUT_HEAD_CHARS] if long else text
+    content = (Text(text=f"{head}\n{marker}" if head else marker),)
+    return ToolResult(call=result.call, content=content, is_error=result.is_error)

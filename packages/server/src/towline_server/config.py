@@ -6,6 +6,7 @@ here they are arguments.
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -42,6 +43,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until a permission nobody answers is denied (C5.9)."""
     server_name: str = "towline"
     """What the server calls itself on screens."""
+    tools: tuple[str, ...] = ()
+    """Tools beside the ones that are there: `pkg.module:name` adds what stands there, `-NAME`
+    switches a set off (A4.63, A4.64)."""
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -102,10 +106,24 @@ def _folders(value: Any) -> tuple[Path, ...]:
     return tuple(_folder(item) for item in cast("list[Any]", value))
 
 
+def _tools(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError  # noqa: TRY004 - as above
+    entries = tuple(_text(item) for item in cast("list[Any]", value))
+    if not all(map(_TOOL.fullmatch, entries)):
+        raise ValueError
+    return entries
+
+
+def _split_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def _split_paths(text: str) -> list[str]:
     return [part for part in text.split(os.pathsep) if part]
 
 
+_TOOL: Final = re.compile(r"-\S+|[\w.]+:[\w.]+")
 _SECONDS: Final = f"a number of seconds from 1 to {_LONGEST_WINDOW_S}"
 
 _KEYS: Final[dict[str, _Key]] = {
@@ -117,6 +135,11 @@ _KEYS: Final[dict[str, _Key]] = {
     "mode": _Key(_one_of("ask", "auto"), "'ask' or 'auto'"),
     "permission_window_s": _Key(_window, _SECONDS, float),
     "server_name": _Key(_text, "some text"),
+    "tools": _Key(
+        _tools,
+        "a list of 'pkg.module:name', which adds tools, and '-NAME', which switches a set off",
+        _split_list,
+    ),
 }
 
 CONFIG_KEYS: Final = tuple(sorted(_KEYS))

@@ -8,14 +8,14 @@ import msgspec
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Model, Request, ToolSpec
 from towline_agent.tools.tool import Tool
-from towline_protocol import Image, Message, Text
+from towline_protocol import Block, File, Image, Message, Text, Thinking, ToolCall, ToolResult
 
-__all__ = ["assemble", "estimate_tokens", "tool_specs"]
+__all__ = ["Assembler", "assemble", "estimate_tokens", "tool_specs"]
 
 _CHARS_PER_TOKEN: Final = 4
 """The usual estimate (A3.28)."""
 _IMAGE_TOKENS: Final = 1500
-"""What a picture counts for (A3.28)."""
+"""What a picture counts for, and a document in want of better (A3.28)."""
 _MAX_TOKENS: Final = 8192
 """The default bound of an answer (A1.20)."""
 _LEAST_TOKENS: Final = 256
@@ -27,30 +27,96 @@ _HAND_OVER: Final = (
 )
 
 
-def assemble(plan: Plan, messages: tuple[Message, ...], *, hand_over: bool = False) -> Request:
-    """The next request: stable prefix, tools, history, in this order (A4.3, A4.5).
+class Assembler:
+    """Makes the requests of one turn; what stays the same from step to step is made once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._counted: tuple[tuple[Message, ...], int] = ((), 0)
+        self._facts: Model | None = None
+        self._specs: tuple[ToolSpec, ...] = ()
+        self._prefix_tokens = 0
+
+    def tokens(self, messages: tuple[Message, ...]) -> int:
+        """A rough count (A3.28); each message is counted once."""
+        known, chars = self._counted
+        if messages[: len(known)] != known:
+            known, chars = (), 0
+        for message in messages[len(known) :]:
+            chars += sum(map(_chars, message.content))
+        self._counted = messages, chars
+        return chars // _CHARS_PER_TOKEN
+
+    def request(
+        self,
+        messages: tuple[Message, ...],
+        facts: Model,
+        *,
+        hand_over: bool = False,
+        trailing: str = "",
+    ) -> Request:
+        """The next request: stable prefix, tools, history, trailing words, in this order.
+
+        Args:
+            messages: The conversation, well paired.
+            facts: The model that is asked.
+            hand_over: Ask for words alone: the same tools, tool choice `none` (A4.4).
+            trailing: Words for this step alone (A4.11).
+        """
+        plan = self._plan
+        if facts is not self._facts:
+            self._look_at(facts)
+        if hand_over:
+            messages = (*messages, Message("user", (Text(text=_HAND_OVER),)))
+        return Request(
+            model=facts.id,
+            system="" if facts.bare_prompt else plan.system,
+            messages=messages,
+            tools=() if hand_over and facts.none_without_tools else self._specs,
+            tool_choice="none" if hand_over else "auto",
+            max_tokens=self._max_tokens(facts, messages),
+            effort=plan.effort,
+            output=None if plan.output is None else plan.output.schema,
+            server_tools=plan.server_tools,
+            trailing="" if facts.bare_prompt else trailing,
+            cache_key=plan.cache_key,
+        )
+
+    def _look_at(self, facts: Model) -> None:
+        self._facts = facts
+        self._specs = tool_specs(self._plan.tools, facts)
+        if facts.window is not None:
+            chars = 0 if facts.bare_prompt else len(self._plan.system)
+            chars += len(msgspec.json.encode(self._specs))
+            self._prefix_tokens = chars // _CHARS_PER_TOKEN
+
+    def _max_tokens(self, facts: Model, messages: tuple[Message, ...]) -> int | None:
+        """Unset while the window is unknown, else what is left of it (A1.20)."""
+        if facts.window is None:
+            return None
+        left = facts.window - self._prefix_tokens - self.tokens(messages)
+        return max(_LEAST_TOKENS, min(_MAX_TOKENS, left, facts.output_cap or _MAX_TOKENS))
+
+
+def assemble(
+    plan: Plan,
+    messages: tuple[Message, ...],
+    *,
+    facts: Model | None = None,
+    hand_over: bool = False,
+    trailing: str = "",
+) -> Request:
+    """One request by itself (A4.3, A4.5); a turn keeps an `Assembler`.
 
     Args:
         plan: What the turn works with.
         messages: The conversation, well paired.
+        facts: The model that is asked; `None` for the plan's own.
         hand_over: Ask for words alone: the same tools, tool choice `none` (A4.4).
+        trailing: Words for this step alone (A4.11).
     """
-    if hand_over:
-        messages = (*messages, Message("user", (Text(text=_HAND_OVER),)))
-    facts = plan.provider.model
-    specs = tool_specs(plan.tools, facts)
-    choice = "none" if hand_over else "auto"
-    system = "" if facts.bare_prompt else plan.system
-    if hand_over and facts.none_without_tools:
-        specs = ()
-    return Request(
-        model=facts.id,
-        system=system,
-        messages=messages,
-        tools=specs,
-        tool_choice=choice,
-        max_tokens=_max_tokens(facts, system, specs, messages),
-    )
+    facts = plan.provider.model if facts is None else facts
+    return Assembler(plan).request(messages, facts, hand_over=hand_over, trailing=trailing)
 
 
 def tool_specs(tools: Mapping[str, Tool], facts: Model) -> tuple[ToolSpec, ...]:
@@ -80,23 +146,15 @@ def estimate_tokens(messages: tuple[Message, ...]) -> int:
     )
 
 
-def _chars(block: object) -> int:
-    if isinstance(block, Image):
-        return _IMAGE_TOKENS * _CHARS_PER_TOKEN
-    for name in ("text", "arguments"):
-        value = getattr(block, name, None)
-        if isinstance(value, str):
-            return len(value)
-    content: tuple[object, ...] = getattr(block, "content", ())
-    return sum(_chars(part) for part in content)
-
-
-def _max_tokens(
-    facts: Model, system: str, specs: tuple[ToolSpec, ...], messages: tuple[Message, ...]
-) -> int | None:
-    """Unset while the window is unknown, else what is left of it (A1.20)."""
-    if facts.window is None:
-        return None
-    prefix = (len(system) + len(msgspec.json.encode(specs))) // _CHARS_PER_TOKEN
-    left = facts.window - prefix - estimate_tokens(messages)
-    return max(_LEAST_TOKENS, min(_MAX_TOKENS, left, facts.output_cap or _MAX_TOKENS))
+def _chars(block: Block) -> int:
+    match block:
+        case Text() | Thinking():
+            return len(block.text)
+        case ToolCall():
+            return len(block.arguments)
+        case ToolResult():
+            return sum(map(_chars, block.content))
+        case Image() | File():
+            return _IMAGE_TOKENS * _CHARS_PER_TOKEN
+        case _:
+            return 0

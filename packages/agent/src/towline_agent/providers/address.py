@@ -12,7 +12,10 @@ from towline_protocol import UsageError
 __all__ = ["Address", "is_safe", "parse_address"]
 
 _URL: Final = re.compile(r"https?://[^\s\"'<>`\\]+", re.IGNORECASE)
-_TRAILING: Final = re.compile(r"(?:/(?P<version>v1))?(?:/(?P<call>chat/completions|models))?/*$")
+_TRAILING: Final = re.compile(
+    r"(?:/(?P<version>v1))?"
+    r"(?:/(?P<call>chat/completions|responses|models|messages(?:/count_tokens)?))?/*$"
+)
 _VERSION: Final = re.compile(r"/v\d+[a-z0-9]*(?=/|$)")
 _PUNCTUATION: Final = ".,;:!?)]}"
 
@@ -23,7 +26,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     """The base URL, without what A2.78 drops."""
     api: str
-    """The URL under which `/chat/completions` and `/models` lie."""
+    """The URL under which `/chat/completions`, `/messages` and `/models` lie."""
 
 
 def parse_address(pasted: str) -> Address:

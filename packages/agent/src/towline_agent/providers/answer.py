@@ -10,7 +10,7 @@ from towline_agent.providers.base import ArgumentsPiece, Piece, TextPiece, Think
 from towline_agent.providers.surrogates import REPLACEMENT, mend, split_half
 from towline_protocol import Block, CallId, Text, Thinking, ToolCall
 
-__all__ = ["ANSWER_MAX_CHARS", "AnswerWriter", "OpenCall"]
+__all__ = ["ANSWER_MAX_CHARS", "AnswerWriter", "OpenCall", "OpenWords"]
 
 ANSWER_MAX_CHARS: Final = 262_144
 """Characters of one answer, all its text, thinking and calls together: 1 MiB of UTF-8 at most. No
@@ -39,16 +39,24 @@ class OpenCall:
         """The provider's proof that belongs to it."""
 
 
-class _Words:
-    """A block of text or of thinking."""
+class OpenWords:
+    """A block of text or of thinking that is still being written."""
 
-    __slots__ = ("half", "parts", "place", "thinking")
+    __slots__ = ("half", "parts", "place", "redacted", "signature", "thinking")
 
     def __init__(self, place: int, thinking: bool) -> None:
         self.place = place
+        """Its block's place in the answer."""
         self.thinking = thinking
+        """Whether it is thinking."""
         self.parts: list[str] = []
+        """The pieces of it."""
         self.half = ""
+        """The first half of a character at the end of the last piece."""
+        self.signature = ""
+        """The provider's proof that a thought is its own; grows as it comes."""
+        self.redacted = False
+        """Whether the provider hides the words of a thought."""
 
 
 class AnswerWriter:
@@ -65,8 +73,8 @@ class AnswerWriter:
         """Characters that may still come. Once below 0 the answer is too long: the piece that led
         there, and all that come after it, are neither told nor kept."""
         self._on_piece = on_piece
-        self._blocks: list[_Words | OpenCall] = []
-        self._open: _Words | None = None
+        self._blocks: list[OpenWords | OpenCall | Block] = []
+        self._open: OpenWords | None = None
 
     def say(self, text: str) -> None:
         """Add to the text; what was thought or called before stays as it is."""
@@ -75,7 +83,7 @@ class AnswerWriter:
             return
         words = self._open
         if words is None or words.thinking:
-            words = self._begin(thinking=False)
+            words = self.open_words(thinking=False)
         if self.mending:
             text, words.half = split_half(words.half + text)
         if text:
@@ -89,16 +97,52 @@ class AnswerWriter:
             return
         words = self._open
         if words is None or not words.thinking:
-            words = self._begin(thinking=True)
+            words = self.open_words(thinking=True)
         if self.mending:
             text, words.half = split_half(words.half + text)
         if text:
             words.parts.append(text)
             self._on_piece(ThinkingPiece(words.place, text))
 
+    def open_words(self, *, thinking: bool) -> OpenWords:
+        """Begin a block of text or thinking, for dialects that say where one begins."""
+        self.close_words()
+        words = self._open = OpenWords(len(self._blocks), thinking)
+        self._blocks.append(words)
+        return words
+
+    def add_words(self, words: OpenWords, text: str) -> None:
+        """Add to a block of text or thinking; blocks may come interleaved."""
+        self.room -= len(text)
+        if self.room < 0:
+            return
+        if self.mending:
+            text, words.half = split_half(words.half + text)
+        if text:
+            words.parts.append(text)
+            self._on_piece((ThinkingPiece if words.thinking else TextPiece)(words.place, text))
+
+    def sign(self, words: OpenWords, signature: str) -> None:
+        """Add to the proof that belongs to a thought."""
+        self.room -= len(signature)
+        if self.room >= 0:
+            words.signature += signature
+
+    def add_block(self, block: Block, size: int) -> None:
+        """Add a whole block that nothing is told of, such as a vendor's own.
+
+        Args:
+            block: The block.
+            size: How many characters it counts for.
+        """
+        self.close_words()
+        self.room -= size
+        if self.room >= 0:
+            self._blocks.append(block)
+
     def open_call(self) -> OpenCall:
         """Begin a call."""
-        self._close_words()
+        self.close_words()
         call = OpenCall(len(self._blocks))
         self._blocks.append(call)
         return call
@@ -116,17 +160,21 @@ class AnswerWriter:
 
     def end(self) -> None:
         """Say that nothing more comes: halves that are still open are replaced."""
-        self._close_words()
+        self.close_words()
         for block in self._blocks:
-            if isinstance(block, OpenCall) and block.half:
-                block.half = ""
-                self.mending = False
+            if not isinstance(block, OpenCall | OpenWords) or not block.half:
+                continue
+            block.half = ""
+            self.mending = False
+            if isinstance(block, OpenCall):
                 self.add_arguments(block, REPLACEMENT)
+            else:
+                self.add_words(block, REPLACEMENT)
 
     @property
     def streamed(self) -> bool:
         """Whether a piece was told."""
-        return any(block.parts for block in self._blocks)
+        return any(isinstance(b, OpenWords | OpenCall) and b.parts for b in self._blocks)
 
     @property
     def calls(self) -> bool:
@@ -135,7 +183,7 @@ class AnswerWriter:
 
     def words(self) -> tuple[Block, ...]:
         """What was said and thought, without calls: all that a broken answer keeps."""
-        return tuple(_words_block(block) for block in self._blocks if isinstance(block, _Words))
+        return tuple(_words_block(block) for block in self._blocks if isinstance(block, OpenWords))
 
     def content(self, *, cut: bool) -> tuple[Block, ...]:
         """The whole answer.
@@ -145,19 +193,10 @@ class AnswerWriter:
                 parameters, and stays as broken as it came (A2.21).
         """
         empty = "" if cut else "{}"
-        return tuple(
-            _words_block(block) if isinstance(block, _Words) else _call_block(block, empty)
-            for block in self._blocks
-        )
+        return tuple(_whole(block, empty) for block in self._blocks)
 
-    def _begin(self, *, thinking: bool) -> _Words:
-        self._close_words()
-        words = self._open = _Words(len(self._blocks), thinking)
-        self._blocks.append(words)
-        return words
-
-    def _close_words(self) -> None:
-        """A half never waits for its other half in another block."""
+    def close_words(self) -> None:
+        """End the open block of words: a half never waits for its other half in another block."""
         words = self._open
         self._open = None
         if words is not None and words.half:
@@ -167,9 +206,18 @@ class AnswerWriter:
             self._on_piece(piece(words.place, REPLACEMENT))
 
 
-def _words_block(words: _Words) -> Block:
+def _whole(block: OpenWords | OpenCall | Block, empty: str) -> Block:
+    if isinstance(block, OpenWords):
+        return _words_block(block)
+    return _call_block(block, empty) if isinstance(block, OpenCall) else block
+
+
+def _words_block(words: OpenWords) -> Block:
     text = "".join(words.parts)
-    return Thinking(text=text) if words.thinking else Text(text=text)
+    if not words.thinking:
+        return Text(text=text)
+    signature = mend(words.signature) or None
+    return Thinking(text=text, signature=signature, redacted=words.redacted)
 
 
 def _call_block(call: OpenCall, empty: str) -> ToolCall:

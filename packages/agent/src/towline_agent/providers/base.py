@@ -1,16 +1,17 @@
 """The provider seam: one request to a model, whatever its dialect (A1.16 to A1.27)."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from towline_agent.errors import ProviderError
-from towline_protocol import Block, Message, Usage
+from towline_protocol import Block, Message, SearchArtifact, Usage
 
 __all__ = [
     "ArgumentsPiece",
     "Model",
+    "Paced",
     "Piece",
     "Provider",
     "Request",
@@ -38,6 +39,15 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """US dollars for a million input tokens; `None` when unknown."""
     price_output: float | None = None
     """US dollars for a million output tokens; `None` when unknown."""
+    price_cache_read: float | None = None
+    """US dollars for a million tokens out of the cache; `None` for the price of input."""
+    price_cache_write: float | None = None
+    """US dollars for a million tokens into the cache; `None` for the price of input."""
+    thinking: str = ""
+    """How it thinks: `none`, `budget` (a number of tokens), `adaptive` (as much as it finds right,
+    guided by effort) or `effort` (by effort alone); empty when unknown."""
+    refuses: tuple[str, ...] = ()
+    """Controls of `Request` that it refuses, such as `temperature` (A1.19)."""
     idle_s: float = 120.0
     """Seconds without a byte that count as a dead stream (A3.4)."""
     concurrency: int | None = None
@@ -100,6 +110,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens to think with."""
     output: dict[str, Any] | None = None
     """JSON Schema that the answer must fit."""
+    server_tools: tuple[str, ...] = ()
+    """Tools of the provider's own that it may use, such as `web_search` (A2.60)."""
+    trailing: str = ""
+    """Words after the conversation, made anew for each step and never stored (A4.11). They go to
+    the end of the last message, behind whatever is cached."""
+    cache_key: str = ""
+    """Requests with the same key share most of their beginning (A2.29)."""
 
 
 class TextPiece(msgspec.Struct, frozen=True, gc=False):
@@ -147,6 +164,8 @@ class StepAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of this request."""
     notices: tuple[str, ...] = ()
     """What was odd but did no harm, for people (A1.19)."""
+    searches: tuple[SearchArtifact, ...] = ()
+    """What the provider's own search found (A2.63)."""
 
 
 class StepFailed(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,4 +207,13 @@ class Provider(Protocol):
 
     async def aclose(self) -> None:
         """Give back connections."""
+        ...
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """What a provider that knows its limits offers besides: holding back before they are hit."""
+
+    def pause_s(self, tokens: int) -> float:
+        """Seconds to hold back a request of so many tokens; 0.0 to go (A3.25)."""
         ...

@@ -1,28 +1,33 @@
 """From `provider/model` to somebody to ask (A2.81 to A2.90)."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from towline_agent.providers.base import Model
-from towline_agent.providers.facts import known_facts
+from towline_agent.providers.base import Model, Provider
+from towline_agent.providers.choice import find_vendor
+from towline_agent.providers.credential import Credential
+from towline_agent.providers.dialect import Asked, make_provider
+from towline_agent.providers.facts import known_model
+from towline_agent.providers.headers import named_headers
 from towline_agent.providers.openai_chat.provider import OpenAIChat
+from towline_agent.providers.registry import installed_provider
 from towline_agent.providers.transport import CA_SETTING, Transport
-from towline_agent.providers.vendors import VENDORS, Vendor
+from towline_agent.providers.vendor_url import named_url, vertex_url
+from towline_agent.providers.vendors import DIALECTS, VENDORS, Vendor
 from towline_protocol import UsageError
 
 __all__ = [
+    "DIALECT_SETTING",
     "LOCAL_MODEL_FACTS",
-    "Choice",
     "Found",
-    "choose_model",
     "connect",
     "connect_local",
     "discover",
     "model_facts",
+    "vendor_keys",
 ]
 
 LOCAL_MODEL_FACTS: Final = Model(
@@ -32,6 +37,7 @@ LOCAL_MODEL_FACTS: Final = Model(
     output_cap=1024,
     price_input=0.0,
     price_output=0.0,
+    thinking="none",
     idle_s=900.0,
     concurrency=1,
     one_call_per_step=True,
@@ -41,6 +47,9 @@ LOCAL_MODEL_FACTS: Final = Model(
     bare_prompt=True,
 )
 """The embedded local model (A2.91): small, free, with one slot and long silences."""
+
+DIALECT_SETTING: Final = "TOWLINE_DIALECT"
+"""The environment variable that says how the address of `custom` is asked."""
 
 _HTTP_SETTING: Final = "TOWLINE_ALLOW_HTTP"
 _YES: Final = frozenset({"1", "true", "yes", "on"})
@@ -57,60 +66,69 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """For people, such as `OPENAI_API_KEY is set`."""
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """Which model is taken, and why (A2.90)."""
-
-    model: str
-    """The provider's own name of it."""
-    why: str
-    """For people."""
-
-
 def connect(
     name: str,
     env: Mapping[str, str] | None = None,
     *,
     base_url: str | None = None,
     api_key: str | None = None,
+    api_keys: Sequence[str] = (),
+    stored: Mapping[str, Sequence[str]] | None = None,
+    credential: Credential | None = None,
     transport: Transport | None = None,
-) -> OpenAIChat:
+) -> Provider:
     """A provider for `provider/model`, or for `provider` alone with its usual model.
 
-    Does no I/O. A missing key or an unusable address shows in the first step (A4.45).
+    `provider+dialect/model` asks it in another dialect than its own, such as
+    `openai+chat/gpt-4o`. A name that is not in the catalog may be one that an installed package
+    brings along (A4.62). Does no I/O. A missing key or an unusable address shows in the first step
+    (A4.45).
 
     Args:
-        name: Such as `openai/gpt-5.6-sol`.
+        name: Such as `openai/gpt-6.1-sol`.
         env: Where keys and addresses are looked up; `None` for the process's environment.
         base_url: Another address than the vendor's (A2.77).
-        api_key: A key that goes before the environment's.
+        api_key: A key; with it neither the environment nor `stored` is asked for one.
+        api_keys: More such keys. Of several keys one stands in for the other (A3.29).
+        stored: Keys that are kept for providers, by their names; they come behind the
+            environment's.
+        credential: A sign-in, for when there is no key at all (A2.64).
         transport: Who carries the requests; `None` for the process's own.
 
     Raises:
-        UsageError: No such provider, or no model named where there is no usual one.
+        UsageError: No such provider or dialect, or no model named where there is no usual one.
     """
     env = os.environ if env is None else env
-    vendor, model = _parse(name)
-    moved = base_url or _address(vendor, env)
-    url = moved or vendor.base_url
+    provider, _, model = name.strip().partition("/")
+    base, _, dialect = provider.partition("+")
+    if base not in VENDORS:
+        installed = installed_provider(provider, model, env)
+        if installed is not None:
+            return installed
+    vendor = find_vendor(base)
+    moved = named_url(vendor, env, base_url)
+    keys = list(dict.fromkeys(key for key in (api_key, *api_keys) if key))
+    keys = keys or list(vendor_keys(vendor, env, stored))
+    dialect = _dialect(vendor, dialect, env, moved=moved is not None)
+    url = moved or vendor.other_urls.get(dialect, vendor.base_url)
+    if vendor.name == "vertex":
+        keys, url = _vertex(keys, credential, moved, env)
     if not url:
         raise UsageError(
             f"The provider {vendor.name!r} has no address of its own; name it in "
             f"{vendor.url_setting}."
         )
-    needs_key = bool(vendor.key_settings) and not moved
-    return OpenAIChat(
-        model,
-        api_key=api_key or _key(vendor, env),
-        base_url=url,
-        provider=vendor.name,
-        facts=model_facts(vendor.name, model),
-        flags=vendor.flags,
-        known_models=(vendor.default_model,) if vendor.default_model else (),
-        key_setting=vendor.key_settings[0] if needs_key else None,
+    asked = Asked(
+        vendor=vendor,
+        dialect=dialect,
+        url=url,
+        moved=moved is not None,
+        facts=model_facts(provider, model or _usual(vendor, name)),
+        headers=named_headers(vendor, env),
         allow_http=env.get(_HTTP_SETTING, "").lower() in _YES,
         ca_file=env.get(CA_SETTING) or None,
-        transport=transport,
     )
+    return make_provider(asked, keys, credential, transport)
 
 
 def connect_local(
@@ -134,106 +152,120 @@ def connect_local(
 
 
 def model_facts(provider: str, model: str) -> Model:
-    """What is known of a model; safe defaults when that is nothing (A2.84)."""
-    vendor = VENDORS.get(provider)
-    known = known_facts(provider, model)
+    """What is known of a model; safe defaults when that is nothing (A2.84).
+
+    Args:
+        provider: The provider's name, `name` or `name+dialect`.
+        model: The provider's own name of the model.
+    """
     plain = Model(provider=provider, id=model)
+    vendor = VENDORS.get(provider.partition("+")[0])
     if vendor is not None:
-        free = 0.0 if vendor.local else None
-        plain = Model(
-            provider=provider,
-            id=model,
-            price_input=free,
-            price_output=free,
+        plain = msgspec.structs.replace(
+            plain,
             idle_s=plain.idle_s if vendor.idle_s is None else vendor.idle_s,
             named_choice=vendor.named_choice,
             none_without_tools=vendor.none_without_tools,
         )
-    if known is None:
-        return plain
+        if vendor.local:  # the server decides on the window, and names may be anything
+            return msgspec.structs.replace(plain, price_input=0.0, price_output=0.0)
+    known = known_model(vendor.name if vendor else provider, model)
+    prices, ability = known.prices, known.ability
     return msgspec.structs.replace(
-        plain, window=known.window, price_input=known.input, price_output=known.output
+        plain,
+        window=known.window,
+        output_cap=ability.output_cap,
+        price_input=prices and prices.input,
+        price_output=prices and prices.output,
+        price_cache_read=prices and prices.cache_read,
+        price_cache_write=prices and prices.cache_write,
+        thinking=ability.thinking,
+        refuses=ability.refuses,
+        fast=ability.fast,
     )
 
 
-def discover(env: Mapping[str, str] | None = None) -> tuple[Found, ...]:
-    """The providers for which the environment holds a key or an address (A2.85), best first."""
+def discover(
+    env: Mapping[str, str] | None = None, stored: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Found, ...]:
+    """The providers for which there is a key or an address (A2.85), best first.
+
+    Args:
+        env: Where keys and addresses are looked up; `None` for the process's environment.
+        stored: Keys that are kept for providers, by their names.
+    """
     env = os.environ if env is None else env
     found: list[Found] = []
-    for vendor in VENDORS.values():
-        settings = [*vendor.key_settings]
-        if vendor.url_setting is not None and (vendor.local or not vendor.base_url):
-            settings = [vendor.url_setting]
-        held = next((name for name in settings if env.get(name, "").strip()), None)
-        if held is not None:
-            why = f"{held} is set"
+    # an address of one's own is there for nothing else
+    for vendor in sorted(VENDORS.values(), key=lambda vendor: not vendor.key_optional):
+        why = _why(vendor, env, stored or {})
+        if why is not None:
             found.append(Found(provider=vendor.name, model=vendor.default_model, why=why))
     return tuple(found)
 
 
-def choose_model(provider: str, live: Sequence[str] = (), last: str | None = None) -> Choice:
-    """The model to take when none is named (A2.87 to A2.89).
+def vendor_keys(
+    vendor: Vendor, env: Mapping[str, str], stored: Mapping[str, Sequence[str]] | None = None
+) -> tuple[str, ...]:
+    """The keys of a vendor, each once: the environment's, then those that are kept.
 
-    Args:
-        provider: The provider's name.
-        live: The models that it offers just now; empty when it was not asked.
-        last: What the person picked last for this provider.
-
-    Raises:
-        UsageError: There is nothing to choose from.
+    `OPENAI_API_KEY` holds one, `OPENAI_API_KEYS` several between commas.
     """
-    vendor = _vendor(provider)
-    if last and (not live or last in live):
-        return Choice(model=last, why="your last pick")
-    newest = _newest(vendor, live)
-    if newest is not None:
-        return Choice(model=newest, why=f"the newest of its kind that {vendor.title} offers")
-    if vendor.default_model is not None:
-        return Choice(model=vendor.default_model, why=f"the usual one of {vendor.title}")
-    talking = [model for model in live if "embed" not in model.lower()]
-    if talking:
-        return Choice(model=talking[0], why=f"the first one that {vendor.title} offers")
-    raise UsageError(f"No model is known for {provider!r}; name one as '{provider}/MODEL'.")
+    keys: list[str] = []
+    setting = _key_setting(vendor, env)
+    if setting is not None:
+        single, several = env.get(setting, ""), env.get(f"{setting}S", "")
+        keys = [single, *several.split(",")]
+    keys.extend((stored or {}).get(vendor.name, ()))
+    return tuple(dict.fromkeys(key for raw in keys if (key := raw.strip())))
 
 
-def _newest(vendor: Vendor, live: Sequence[str]) -> str | None:
-    if vendor.prefer is None:
+def _why(vendor: Vendor, env: Mapping[str, str], stored: Mapping[str, Sequence[str]]) -> str | None:
+    if (vendor.local or not vendor.base_url) and vendor.url_setting is not None:
+        if env.get(vendor.url_setting, "").strip():
+            return f"{vendor.url_setting} is set"
         return None
-    pattern = re.compile(vendor.prefer)
-    matches = [match for match in map(pattern.fullmatch, live) if match is not None]
-    best = max(matches, key=lambda match: tuple(map(int, match.groups())), default=None)
-    return best[0] if best is not None else None
+    setting = _key_setting(vendor, env)
+    if setting is not None:
+        held = setting if env.get(setting, "").strip() else f"{setting}S"
+        return f"{held} is set"
+    return "a key is kept for it" if stored.get(vendor.name) else None
 
 
-def _parse(name: str) -> tuple[Vendor, str]:
-    provider, _, model = name.strip().partition("/")
-    vendor = _vendor(provider)
-    if model:
-        return vendor, model
-    if vendor.default_model is None:
-        raise UsageError(f"{name!r} names no model; write '{provider}/MODEL'.")
-    return vendor, vendor.default_model
+def _key_setting(vendor: Vendor, env: Mapping[str, str]) -> str | None:
+    """The first of its settings that holds something."""
+    return next(
+        (
+            name
+            for name in vendor.key_settings
+            if env.get(name, "").strip() or env.get(f"{name}S", "").strip(" ,")
+        ),
+        None,
+    )
 
 
-def _vendor(provider: str) -> Vendor:
-    vendor = VENDORS.get(provider)
-    if vendor is None:
-        known = ", ".join(VENDORS)
+def _dialect(vendor: Vendor, asked: str, env: Mapping[str, str], *, moved: bool) -> str:
+    named = asked or (env.get(DIALECT_SETTING, "").strip() if vendor.name == "custom" else "")
+    if named and named not in DIALECTS:
         raise UsageError(
-            f"There is no provider {provider!r}; write 'provider/model' with one of: {known}."
+            f"There is no dialect {named!r}; write '{vendor.name}+DIALECT/MODEL' with one of: "
+            f"{', '.join(DIALECTS)}."
         )
-    return vendor
+    return named or (vendor.moved_dialect if moved else None) or vendor.dialect
 
 
-def _key(vendor: Vendor, env: Mapping[str, str]) -> str | None:
-    return next((env[name] for name in vendor.key_settings if env.get(name, "").strip()), None)
+def _usual(vendor: Vendor, name: str) -> str:
+    if vendor.default_model is None:
+        raise UsageError(f"{name!r} names no model; write '{vendor.name}/MODEL'.")
+    return vendor.default_model
 
 
-def _address(vendor: Vendor, env: Mapping[str, str]) -> str | None:
-    """The address that the environment names; Ollama's is often a bare `0.0.0.0:11434`."""
-    value = env.get(vendor.url_setting or "", "").strip()
-    if not value:
-        return None
-    if "://" not in value:
-        value = f"http://{value}"
-    return value.replace("://0.0.0.0", "://127.0.0.1", 1)
+def _vertex(
+    keys: list[str], credential: Credential | None, moved: str | None, env: Mapping[str, str]
+) -> tuple[list[str], str]:
+    """The token and the address of its project; of `token|project` both come out of one (A2.72)."""
+    token, _, project = keys[0].partition("|") if keys else ("", "", "")
+    tokens = [token.strip()] if token.strip() else []
+    if not tokens and credential is not None:
+        project = credential.project or ""
+    return tokens, moved or vertex_url(env, project.strip())

@@ -13,6 +13,9 @@ __all__ = ["ErrorBody", "read_error_body", "read_error_value"]
 
 _Json = dict[str, Any]
 
+_KEYS: Final = ("error", "message", "Message", "msg", "detail", "errors", "response")
+"""Where errors stand in errors; the first that says something is taken. A failed `response` is what
+the Responses API ends its streams with."""
 _DEPTH: Final = 6
 """Levels of errors, lists and texts inside each other that are looked into; real ones have five."""
 _MAX_TEXT: Final = 4000
@@ -85,7 +88,7 @@ def _read_text(text: str, depth: int) -> ErrorBody:
 
 def _read_object(found: _Json, depth: int) -> ErrorBody:
     inner = ErrorBody()
-    for key in ("error", "message", "msg", "detail", "errors"):
+    for key in _KEYS:
         if found.get(key):
             inner = _read(found[key], depth - 1)
             if inner.message or inner.signs:

@@ -33,7 +33,7 @@ class Kind(msgspec.Struct, frozen=True):
     """The class of its exception."""
     sentence: str
     """For people; names `{provider}`, `{model}`, `{url}`, `{status}`, `{key}`, `{idle}`,
-    `{limit}`."""
+    `{limit}`, and as `{other}` the model to take instead."""
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +49,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
     """Lower-case parts of what the body says."""
     unless: tuple[str, ...] = ()
     """Words with which it does not match."""
+    weak: bool = False
+    """Whether the words count only where no status says whose fault it was."""
 
 
 KINDS: Final[dict[str, Kind]] = {
@@ -63,12 +65,12 @@ KINDS: Final[dict[str, Kind]] = {
     ),
     "model_not_on_plan": Kind(
         QuotaExhausted,
-        "The plan at {provider!r} does not include {model!r}; take another model or another plan.",
+        "The plan at {provider!r} does not include {model!r}; take {other} or another plan.",
     ),
     "daily_limit": Kind(
         QuotaExhausted,
-        "The requests of the day for {model!r} at {provider!r} are used up; take another model or "
-        "wait until tomorrow.",
+        "The requests of the day for {model!r} at {provider!r} are used up; take {other} or wait "
+        "until tomorrow.",
     ),
     "auth": Kind(
         AuthenticationFailed, "{provider!r} does not accept the key for {model!r}; {key}."
@@ -126,6 +128,19 @@ KINDS: Final[dict[str, Kind]] = {
 """What each kind is as an exception and as a sentence (A3.21)."""
 
 _SERVER_ERRORS: Final = range(500, 600)
+_ERRORS: Final = range(400, 600)
+_OTHER_THINGS: Final = (
+    "previous_response",
+    "previous response",
+    "item with id",
+    "conversation with id",
+    "file_id",
+    "file with id",
+    "image_file",
+    "cachedcontent",
+    "cached content",
+)
+"""Things of the request itself that can be missing: neither the address nor the model is."""
 
 
 def _only(*statuses: int) -> tuple[range, ...]:
@@ -137,7 +152,7 @@ SIGNALS: Final = (
         id="A3.T1",
         kind="endpoint_not_found",
         statuses=(range(300, 400), *_only(404, 405)),
-        unless=("model", "deployment"),
+        unless=("model", "deployment", "no endpoints found", *_OTHER_THINGS),
     ),
     Signal(
         id="A3.T2",
@@ -149,13 +164,26 @@ SIGNALS: Final = (
             "credit balance",
             "insufficient credit",
             "insufficient balance",
+            "available credits",
+            "any credits",
+            "spending limit",
+            "specified api usage limits",
         ),
     ),
     Signal(
         id="A3.T3",
         kind="auth",
         statuses=_only(401, 403),
-        words=("authentication", "permission", "api key not valid", "invalid_api_key"),
+        words=(
+            "authentication",
+            "permission",
+            "api key not valid",
+            "api key expired",
+            "invalid_api_key",
+            "api_key_invalid",
+            "invalid api key",
+            "incorrect api key",
+        ),
     ),
     Signal(
         id="A3.T4",
@@ -163,13 +191,23 @@ SIGNALS: Final = (
         words=(
             "context_length",
             "context length",
+            "context_window",
             "context window",
             "context size",
             "exceed_context",
             "maximum context",
             "prompt is too long",
             "prompt too long",
+            "prompt exceeds",
+            "prompt_tokens_exceeded",
+            "prompt token count",
             "maximum prompt length",
+            "input is too long",
+            "is too large to process",
+            "range of input length",
+            "exceeded model token limit",
+            "total tokens limit",
+            "reduce the length of the messages",
             "exceed context limit",
             "max_new_tokens must be",
             "input tokens exceed",
@@ -181,24 +219,56 @@ SIGNALS: Final = (
         id="A3.T5",
         kind="rate_limit",
         statuses=_only(429),
-        words=("rate_limit", "rate limit", "ratelimit", "resource_exhausted", "too many requests"),
+        words=(
+            "rate_limit",
+            "rate limit",
+            "ratelimit",
+            "resource_exhausted",
+            "too many requests",
+            "throttl",
+        ),
     ),
     Signal(id="A3.T6", kind="quota", words=("billing", "exceeded your current quota")),
     Signal(id="A3.T7", kind="overloaded", statuses=_only(529), words=("overloaded",)),
     Signal(
-        id="A3.T8", kind="model_not_found", statuses=_only(404), words=("not_found", "notfound")
+        id="A3.T8",
+        kind="model_not_found",
+        statuses=_only(404),
+        words=(
+            "not_found",
+            "notfound",
+            "invalid_model",
+            "invalid model:",
+            "invalid model '",
+            "unknown model",
+            "model not exist",
+            "model does not exist",
+            "is not a valid model",
+        ),
+        unless=_OTHER_THINGS,
     ),
     Signal(
         id="A3.T9",
         kind="server",
         statuses=(_SERVER_ERRORS, *_only(408)),
         words=("server_error", "internal error", "unavailable"),
+        weak=True,
     ),
     Signal(
         id="A3.T10",
         kind="request_rejected",
         statuses=_only(400, 413, 422),
-        words=("invalid_request", "content_filter"),
+        words=(
+            "invalid_request",
+            "invalid_argument",
+            "invalid_prompt",
+            "invalid_image",
+            "request_too_large",
+            "content_filter",
+            "content_policy",
+            *_OTHER_THINGS,
+        ),
+        weak=True,
     ),
 )
 """The table, in its order."""
@@ -269,4 +339,6 @@ def _matches(signal: Signal, status: int | None, text: str) -> bool:
         return False
     if status is not None and any(status in statuses for statuses in signal.statuses):
         return True
+    if signal.weak and status is not None and status in _ERRORS:
+        return False
     return any(word in text for word in signal.words)

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from towline_agent.errors import ProviderError
+from towline_agent.errors import ProviderError, RateLimited
 from towline_agent.providers.error_body import ErrorBody, read_error_body, read_error_value
 from towline_agent.providers.error_signals import KINDS, NETWORK, Kind, error_kind
 from towline_agent.providers.retry_delay import duration_s, header_delay_s, worded_delay_s
+from towline_agent.providers.stated_limits import stated_limits
 from towline_agent.providers.transport import TransportFailed
 
 __all__ = [
@@ -33,7 +34,19 @@ __all__ = [
 
 _WORDS_MAX: Final = 400
 """Characters of a vendor's own words that are shown (A3.21)."""
+_BODY_MAX: Final = 4000
+"""Characters of an answer that an error keeps."""
+_KEPT_HEADERS: Final = ("retry", "ratelimit", "request-id")
 _NOT_IMPLEMENTED: Final = 501
+_NAMED: Final = re.compile(
+    r"\b(function|tool|parameter|property|field|argument|schema|name)s?:? "
+    r"(?P<mark>['\"`])[^'\"`\s]{1,128}(?P=mark)",
+    re.IGNORECASE,
+)
+"""A name that a vendor repeats out of the request. A tool called `check_permission` says nothing
+about what went wrong."""
+_SUGGESTING: Final = ("model_not_on_plan", "daily_limit")
+"""Kinds that only another model, or another day, helps (A3.18)."""
 _NO_LIMIT: Final = re.compile(r'"(?:quotavalue|quota_limit_value)":"?0"?[,}]')
 _NO_LIMIT_WORDED: Final = re.compile(r"\blimit: 0\b(?!\.\d)")
 
@@ -51,6 +64,9 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     """The environment variable that holds the key."""
     secret: str | None = None
     """The credential: taken out of a vendor's words, should they repeat it."""
+    suggested_model: str | None = None
+    """The model to take when this one is not on the plan or used up for the day (A3.18); `None`
+    when there is none to suggest."""
 
     def __repr__(self) -> str:
         return f"Peer({self.provider!r}, {self.model!r}, {self.url!r})"
@@ -68,20 +84,19 @@ def answer_error(
         body: The body as it came.
         now_ms: Milliseconds since 1970, for a delay that is stated as a date.
     """
-    said = read_error_body(body)
-    return _error(peer, said, status, header_delay_s(headers, now_ms))
+    return _error(peer, read_error_body(body), body, status, headers, now_ms)
 
 
 def value_error(peer: Peer, value: Any) -> ProviderError:
     """The error that an `error` object in a stream or in a 200 answer means (A2.17, A2.20)."""
     said = read_error_value(value)
-    return _error(peer, said, said.status, None)
+    return _error(peer, said, _dumped(value).encode(), said.status)
 
 
 def body_error(peer: Peer, body: bytes) -> ProviderError:
     """The error that the data of an error event means (A2.17)."""
     said = read_error_body(body)
-    return _error(peer, said, said.status, None)
+    return _error(peer, said, body, said.status)
 
 
 def document_error(peer: Peer, body: bytes) -> ProviderError:
@@ -90,7 +105,7 @@ def document_error(peer: Peer, body: bytes) -> ProviderError:
     if said.page or not (said.message or said.signs):
         # a page or an empty object comes the same the next time
         return malformed_error(peer, said.message, retryable=False)
-    return _error(peer, said, said.status, None)
+    return _error(peer, said, body, said.status)
 
 
 def network_error(peer: Peer, failure: TransportFailed, idle_s: float) -> ProviderError:
@@ -132,29 +147,58 @@ def plain_http_error(peer: Peer) -> ProviderError:
 
 
 def _error(
-    peer: Peer, said: ErrorBody, status: int | None, header_s: float | None
+    peer: Peer,
+    said: ErrorBody,
+    body: bytes,
+    status: int | None,
+    headers: Mapping[str, str] | None = None,
+    now_ms: int = 0,
 ) -> ProviderError:
-    name = error_kind(status, f"{said.signs} {said.message}")
+    headers = headers or {}
+    name = error_kind(status, _telling(said))
     if name in ("rate_limit", "quota"):
         name = _refined(said) or name
-    delay_s = header_s if header_s is not None else _body_delay_s(said)
-    return _make(
+    stated_s = header_delay_s(headers, now_ms)
+    error = _make(
         peer,
         KINDS[name],
         name,
         said.message,
         status=status,
-        retry_after_s=delay_s,
+        retry_after_s=_body_delay_s(said) if stated_s is None else stated_s,
         retryable=False if status == _NOT_IMPLEMENTED else None,
     )
+    error.headers = {
+        key: _clean(value, peer.secret)
+        for key, value in headers.items()
+        if any(part in key for part in _KEPT_HEADERS)
+    }
+    error.body = _clean(body.decode("utf-8", "replace"), peer.secret)[:_BODY_MAX]
+    if isinstance(error, RateLimited):
+        words = f"{said.signs} {said.message}"
+        error.limits = stated_limits(headers, said.details, words)
+    return error
+
+
+def _telling(said: ErrorBody) -> str:
+    """The words that say what kind it is."""
+    reasons = [str(detail.get("reason") or "") for detail in said.details]
+    return " ".join([said.signs, _NAMED.sub(r"\1", said.message), *reasons])
 
 
 def _refined(said: ErrorBody) -> str | None:
     """What Google's details add to a refusal (A3.17)."""
-    text = json.dumps(said.details, separators=(",", ":")).lower()
+    text = _dumped(said.details).lower()
     if _NO_LIMIT.search(text) or _NO_LIMIT_WORDED.search(said.message):
         return "model_not_on_plan"
     return "daily_limit" if "perday" in text else None
+
+
+def _dumped(value: Any) -> str:
+    try:
+        return json.dumps(value, separators=(",", ":"))
+    except (ValueError, TypeError, RecursionError):  # deeper than can be written, or no JSON
+        return ""
 
 
 def _body_delay_s(said: ErrorBody) -> float | None:
@@ -179,6 +223,7 @@ def _make(
     limit: str = "",
 ) -> ProviderError:
     setting = peer.key_setting
+    other = peer.suggested_model if peer.suggested_model != peer.model else None
     sentence = kind.sentence.format(
         provider=peer.provider,
         model=peer.model,
@@ -187,7 +232,9 @@ def _make(
         key=f"set {setting} to a valid key" if setting else "pass a valid `api_key`",
         idle=idle,
         limit=limit,
+        other="another model" if other is None else repr(other),
     )
+    suggests = other is not None and reason in _SUGGESTING
     return kind.error(
         sentence + _quoted(words, peer.secret),
         provider=peer.provider,
@@ -196,12 +243,16 @@ def _make(
         retry_after_s=retry_after_s,
         reason=reason,
         retryable=retryable,
+        details={"suggested_model": other} if suggests else None,
     )
 
 
+def _clean(text: str, secret: str | None) -> str:
+    return text.replace(secret, "[key]") if secret else text
+
+
 def _quoted(words: str, secret: str | None) -> str:
-    if secret:
-        words = words.replace(secret, "[key]")
+    words = _clean(words, secret)
     if not words:
         return ""
     cut = words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX - 1] + "…"

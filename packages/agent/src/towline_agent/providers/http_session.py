@@ -4,6 +4,7 @@ import ssl
 from collections.abc import AsyncGenerator
 from types import SimpleNamespace
 from typing import Final, cast
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -13,7 +14,6 @@ __all__ = ["ClientSession", "failure", "trust"]
 
 _MAX_HEADER: Final = 64 * 1024
 """Bytes of one header line; some gateways send long policies."""
-_AUTHORIZATION: Final = "authorization"
 
 _CAUSES: Final[tuple[tuple[type[Exception], str], ...]] = (
     (aiohttp.ClientConnectorCertificateError, "certificate"),
@@ -39,7 +39,6 @@ class ClientSession:
         trace.on_connection_reuseconn.append(_note_reuse)
         self.client = aiohttp.ClientSession(
             connector=connector,
-            trust_env=True,
             cookie_jar=aiohttp.DummyCookieJar(),
             trace_configs=[trace],
             max_line_size=_MAX_HEADER,
@@ -53,6 +52,7 @@ class ClientSession:
         self.guard: AsyncGenerator[None] | None = None
         """Closes the client when it is closed itself, at the latest with the loop."""
         self._connect_s = connect_s
+        self._proxies: dict[str, str | None] = {}
 
     async def send(self, call: HttpCall) -> aiohttp.ClientResponse:
         """The answer's head.
@@ -71,19 +71,32 @@ class ClientSession:
                 raise failure(error) from error
 
     async def _send(self, call: HttpCall, tried: "_Try") -> aiohttp.ClientResponse:
-        headers = {name: value for name, value in call.headers.items() if name != _AUTHORIZATION}
         return await self.client.request(
             call.method,
             call.url,
             data=call.body,
-            headers=headers,
+            headers=call.headers,
             timeout=aiohttp.ClientTimeout(
                 total=None, connect=self._connect_s, sock_read=call.idle_s
             ),
             allow_redirects=False,  # a redirected POST would lose its body
-            middlewares=(_authorize(call.headers.get(_AUTHORIZATION)),),
+            proxy=self._proxy(call.url),
             trace_request_ctx=tried,
         )
+
+    def _proxy(self, url: str) -> str | None:
+        """The environment's proxy for an address (A3.2).
+
+        aiohttp's own `trust_env` would ask for it in a thread before each request, and would add a
+        password out of `.netrc` to a request that must have none (A2.65).
+        """
+        scheme, _, rest = url.partition("://")
+        host = rest.partition("/")[0]
+        origin = f"{scheme}://{host}"
+        if origin not in self._proxies:
+            found = None if proxy_bypass(host) else getproxies().get(scheme)
+            self._proxies[origin] = found
+        return self._proxies[origin]
 
     async def close_if_idle(self) -> None:
         """Close the client, once it was asked for and nobody uses it."""
@@ -111,24 +124,6 @@ async def _note_reuse(
     _params: aiohttp.TraceConnectionReuseconnParams,
 ) -> None:
     context.trace_request_ctx.reused = True
-
-
-def _authorize(value: str | None) -> aiohttp.ClientMiddlewareType:
-    """Puts exactly our own credential on a request.
-
-    With `trust_env` aiohttp looks into `.netrc` too: that would add a password to a request that
-    must have none (A2.65), and refuses one that has both.
-    """
-
-    async def authorize(
-        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-    ) -> aiohttp.ClientResponse:
-        request.headers.popall(_AUTHORIZATION, None)
-        if value is not None:
-            request.headers[_AUTHORIZATION] = value
-        return await handler(request)
-
-    return authorize
 
 
 def _answered(error: Exception) -> bool:

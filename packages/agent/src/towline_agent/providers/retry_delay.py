@@ -7,7 +7,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-__all__ = ["MAX_DELAY_S", "duration_s", "header_delay_s", "worded_delay_s"]
+__all__ = ["MAX_DELAY_S", "duration_s", "exact_duration_s", "header_delay_s", "worded_delay_s"]
 
 MAX_DELAY_S: Final = 86_400.0
 """A day: a longer delay is no delay but a refusal, or a broken number."""
@@ -20,7 +20,7 @@ _UNIT: Final = (
 )
 _PART: Final = re.compile(rf"({_AMOUNT}) ?({_UNIT})?", re.IGNORECASE)
 _WORDED: Final = re.compile(
-    r"(?:try again|retry|wait)(?: (?:in|after|for|at least)){0,3}:? "
+    r"(?:try again|retry|wait)(?: (?:in|after|for|at least|about)){0,3}:? "
     rf"({_AMOUNT} ?(?:{_UNIT})?(?:,? ?{_AMOUNT} ?(?:{_UNIT})){{0,3}})",
     re.IGNORECASE,
 )
@@ -59,10 +59,16 @@ def worded_delay_s(text: str) -> float | None:
 
 def duration_s(text: str) -> float | None:
     """A duration such as `34.4s`, `250ms` or `2 minutes`; a bare number is seconds."""
+    exact = exact_duration_s(text)
+    return None if exact is None else _bounded(exact)
+
+
+def exact_duration_s(text: str) -> float | None:
+    """The same, neither rounded nor capped."""
     parts = _PART.findall(text)
     if not parts:
         return None
-    return _bounded(sum(float(amount) * _unit_s(unit) for amount, unit in parts))
+    return sum(float(amount) * _unit_s(unit) for amount, unit in parts)
 
 
 def _unit_s(unit: str) -> float:

@@ -32,13 +32,11 @@ def parse_arguments(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        value: Any = json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-        )
-        _check_leaves(value)
+        value: Any = _DECODER.decode(text)
+        if "\\u" in text or text.count("{") + text.count("[") > NESTING_MAX:
+            _check_leaves(value)
+        else:
+            _check_text(text)  # only an escape could bring in what the text itself has not
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - _AROUND) : error.pos + _AROUND]
         raise _invalid(f"{error.msg} at character {error.pos}, near {near!r}") from error
@@ -85,6 +83,11 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise _Refused(f"the number {text[:_AROUND]} is too large")
     return value
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite
+)
 
 
 def _check_leaves(value: object) -> None:

@@ -25,6 +25,11 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+keys: Final = typer.Typer(help="Keep the keys of providers.", no_args_is_help=True)
+app.add_typer(keys, name="keys")
+
+_Provider = Annotated[str, typer.Argument(help="Such as openai, anthropic or gemini.")]
+
 _err: Final = Console(stderr=True)
 
 
@@ -107,6 +112,23 @@ def run(
 
 
 @app.command()
+def models(
+    provider: Annotated[
+        str | None, typer.Argument(help="Such as openai: list its models and their prices.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show which model is taken and why, or what one provider offers."""
+    from towline.cli.models import show_models, show_provider
+
+    console = Console(highlight=False)
+    if provider is None:
+        _run(show_models(console, as_json=as_json))
+    else:
+        _run(show_provider(provider, console, as_json=as_json))
+
+
+@app.command()
 def pair() -> None:
     """Print a one-time link for another device."""
     from towline.cli.talk import pair as make_link
@@ -128,6 +150,75 @@ def stop() -> None:
     typer.echo(f"Stopping the server at {found.url} (process {found.pid}).")
 
 
+@keys.command("set")
+def set_key(
+    provider: _Provider,
+    add: Annotated[
+        bool, typer.Option("--add", help="Keep it as a backup behind the others.")
+    ] = False,
+) -> None:
+    """Keep a key, read hidden from the terminal or from standard input."""
+    from towline.cli.keys import set_key as keep
+
+    _end(keep(provider, Console(), add=add))
+
+
+@keys.command("list")
+def list_keys() -> None:
+    """Show where keys are kept, and the last four characters of each."""
+    from towline.cli.keys import list_keys as show
+
+    _end(show(Console()))
+
+
+@keys.command("remove")
+def remove_keys(
+    provider: _Provider,
+    last4: Annotated[
+        str | None, typer.Option(help="Only the key that ends in these characters.")
+    ] = None,
+) -> None:
+    """Forget the keys and the sign-in of a provider."""
+    from towline.cli.keys import remove_keys as forget
+
+    _end(forget(provider, Console(), last4=last4))
+
+
+@keys.command("test")
+def try_keys(provider: _Provider) -> None:
+    """Ask a provider for its models with each of its keys."""
+    from towline.cli.keys import try_keys as ask
+
+    _run(ask(provider, Console()))
+
+
+@app.command()
+def login(
+    provider: Annotated[str, typer.Argument(help="gemini (or google), or vertex.")],
+    token: Annotated[
+        bool,
+        typer.Option(
+            "--token", help="Paste a refresh or access token, TOKEN or TOKEN|PROJECT, instead."
+        ),
+    ] = False,
+    client_id: Annotated[
+        str | None, typer.Option(help="Your own OAuth client; else TOWLINE_GOOGLE_CLIENT_ID.")
+    ] = None,
+    project: Annotated[
+        str | None, typer.Option(help="Google Cloud project; else GOOGLE_CLOUD_PROJECT.")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open a browser on this machine.")
+    ] = True,
+) -> None:
+    """Sign in at a provider instead of setting a key."""
+    from towline.cli.login import LoginOptions
+    from towline.cli.login import login as sign_in
+
+    options = LoginOptions(token=token, client_id=client_id, project=project, browser=browser)
+    _run(sign_in(provider, options, Console()))
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"towline {__version__}")
@@ -144,7 +235,10 @@ def _root(
 
 
 def _run(work: Coroutine[Any, Any, int]) -> None:
-    code = asyncio.run(work)
+    _end(asyncio.run(work))
+
+
+def _end(code: int) -> None:
     if code:
         raise typer.Exit(code)
 

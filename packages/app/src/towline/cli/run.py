@@ -1,6 +1,7 @@
 """`towline run`: one turn in this folder, without a server."""
 
 import asyncio
+import os
 import sys
 from contextlib import AsyncExitStack
 from typing import Final
@@ -11,8 +12,11 @@ from rich.markup import escape
 from towline.assistant import INSTRUCTIONS, NAME
 from towline.cli.visible import show_line, show_prose, show_visible
 from towline.local import FetchProgress
-from towline.models import Models, choose_model
-from towline_agent import Agent, builtin_tools
+from towline.models import Models, find_model, read_stored_keys
+from towline.paths import find_paths
+from towline.picks import Picks
+from towline_agent import Agent
+from towline_agent.tools.registry import find_tools
 from towline_protocol import (
     DENY,
     Event,
@@ -23,6 +27,7 @@ from towline_protocol import (
     ToolProposed,
     Waiting,
 )
+from towline_server import load_config
 
 __all__ = ["RunScreen", "run_once"]
 
@@ -35,11 +40,21 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
     Raises:
         TowlineError: The model cannot be had, or the turn failed.
     """
-    choice = choose_model(named)
+    paths = find_paths()
+    config = load_config(paths.config_file, os.environ, data_dir=paths.data_dir)
+    picks, stored = Picks(config.data_dir), read_stored_keys()
+    choice = await find_model(named or config.model, picks=picks, stored=stored)
+    if named and not choice.local:
+        picks.remember(choice.model)
+    found = find_tools(config.tools)
     screen = RunScreen(console)
+    for notice in found.notices:
+        console.print(escape(notice), soft_wrap=True, style="dim")
     async with AsyncExitStack() as stack:
         with FetchProgress(console) as progress:
-            models = Models(choice, on_progress=progress.advance, on_note=progress.note)
+            models = Models(
+                choice, stored=stored, on_progress=progress.advance, on_note=progress.note
+            )
             if choice.local:
                 stack.push_async_callback(models.local.aclose)
                 await models.local.start()
@@ -48,7 +63,7 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
             connection.provider,
             name=NAME,
             instructions=INSTRUCTIONS,
-            tools=builtin_tools(),
+            tools=found.tools,
             mode="auto" if auto else "ask",
             answer=screen.ask if sys.stdin.isatty() else None,
         )

@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +17,13 @@ from towline import __version__
 from towline.assistant import NAME, make_assistant
 from towline.cli.command import command_name
 from towline.local import FetchProgress, LocalModelError, describe_local_model
-from towline.models import Choice, Models, choose_model
+from towline.models import Choice, Models, find_model, read_stored_keys
 from towline.paths import Paths, find_paths
+from towline.picks import Picks
 from towline.warm import warm_local_model
+from towline_agent.tools.registry import find_tools
 from towline_protocol import UsageError
-from towline_server import Config, Ready, load_config, serve
+from towline_server import AgentSpec, Config, Ready, load_config, serve
 
 __all__ = ["UpOptions", "up"]
 
@@ -55,14 +58,19 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
     paths = find_paths(environ)
     config = _config(options, paths, environ)
     named = options.model if options.model and options.model.endswith(".gguf") else config.model
-    choice = choose_model(named, environ)
+    picks, stored = Picks(config.data_dir), read_stored_keys(environ)
+    choice = await find_model(named, environ, picks=picks, stored=stored)
+    if options.model and not choice.local:
+        picks.remember(choice.model)
+    assistant = _assistant(config, console)
     progress = FetchProgress(console)
     models = Models(
         choice,
         environ=environ,
+        stored=stored,
         on_progress=progress.advance,
         on_note=progress.note,
-        warm=warm_local_model,
+        warm=partial(warm_local_model, tools=assistant.tools),
     )
     background: set[asyncio.Task[None]] = set()
 
@@ -75,7 +83,7 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
     try:
         await serve(
             config,
-            agents={NAME: make_assistant()},
+            agents={NAME: assistant},
             connect=models.connect,
             default_model=choice.model,
             version=__version__,
@@ -91,6 +99,14 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
         if choice.local:
             await models.local.aclose()
     console.print("Stopped. Sessions are kept; the next start takes them up.")
+
+
+def _assistant(config: Config, console: Console) -> AgentSpec:
+    """The agent with all tools that are on; a broken set is a line, no failed start (A4.65)."""
+    found = find_tools(config.tools)
+    for notice in found.notices:
+        console.print(f"  {escape(notice)}", soft_wrap=True)
+    return make_assistant(found.tools)
 
 
 def _config(options: UpOptions, paths: Paths, environ: Mapping[str, str]) -> Config:

@@ -109,6 +109,8 @@ class PromptAdmitted(EventData, frozen=True, kw_only=True, tag="prompt_admitted"
     """Prompts ahead of it."""
     limits: Limits | None = None
     """Bounds of the turn that it will start; `None` for the agent's own."""
+    speak: bool = False
+    """Whether the turn that it starts should say what to read aloud (A4.30)."""
 
 
 class PromptDelivered(EventData, frozen=True, kw_only=True, tag="prompt_delivered"):

@@ -189,6 +189,7 @@ async def _send_prompt(call: Call) -> PromptAccepted:
         when=body.when,
         key=call.request.headers.get("idempotency-key"),
         limits=body.limits,
+        speak=body.speak,
         remember=call.remember,
     )
 

@@ -72,10 +72,14 @@ class Loaded:
     """Programs that were running when the log ends."""
     spent: Spent = field(default_factory=Spent)
     """What the open turn has used."""
-    cut_by_length: bool = False
-    """Whether the last answer hit the token limit."""
+    stop_reason: str = ""
+    """Why the last answer ended."""
     limits: dict[PromptId, Limits] = field(default_factory=dict[PromptId, Limits])
     """Bounds that waiting prompts ask for."""
+    speaks: set[PromptId] = field(default_factory=set[PromptId])
+    """Prompts that ask for words to read aloud, until their turns begin."""
+    turn_speaks: bool = False
+    """Whether the open turn was asked for them."""
     turn_limits: Limits | None = None
     """The bounds of the open turn."""
     held: bool = False
@@ -98,7 +102,8 @@ class Loaded:
             journal=dict(self.journal),
             spent=self.spent,
             elapsed_s=max(0.0, (now_ms - parse_time(turn.started)) / 1000),
-            cut_by_length=self.cut_by_length,
+            stop_reason=self.stop_reason,
+            speak=self.turn_speaks,
         )
 
 
@@ -151,13 +156,17 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
             loaded.held = False
             if event.limits is not None:
                 loaded.limits[event.prompt] = event.limits
+            if event.speak:
+                loaded.speaks.add(event.prompt)
         case TurnStarted():
             loaded.limits.pop(event.prompt, None)
             loaded.turn_limits = event.limits
+            loaded.turn_speaks = event.prompt in loaded.speaks
+            loaded.speaks.discard(event.prompt)
             loaded.journal.clear()
             loaded.processes.clear()
             loaded.spent = Spent()
-            loaded.cut_by_length = False
+            loaded.stop_reason = ""
             loaded.held = False
         case TurnCancelled():
             loaded.held = event.by != SERVER  # its own end is nobody's wish
@@ -165,7 +174,7 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
             loaded.spent.steps += 1
         case StepEnded():
             loaded.spent.add(event.usage, event.cost)
-            loaded.cut_by_length = event.stop_reason == "max_tokens"
+            loaded.stop_reason = event.stop_reason
         case _:
             pass
 

@@ -153,6 +153,7 @@ class Session:
         when: str = "auto",
         key: str | None = None,
         limits: Limits | None = None,
+        speak: bool = False,
         remember: Remember | None = None,
     ) -> PromptAccepted:
         """Make a prompt durable, and start it when nothing else runs (C2.11).
@@ -164,7 +165,7 @@ class Session:
             StoreError: It could not be kept; nothing was taken.
         """
         self._check_admission(self.log.ahead.view, when)
-        accepted = self.take(content, when=when, key=key, limits=limits)
+        accepted = self.take(content, when=when, key=key, limits=limits, speak=speak)
         self._held = False  # at once: a stop that comes while it is committed holds it again
         if remember is not None:
             self.log.keep(remember(accepted))
@@ -179,6 +180,7 @@ class Session:
         when: str = "auto",
         key: str | None = None,
         limits: Limits | None = None,
+        speak: bool = False,
     ) -> PromptAccepted:
         """Emit a prompt's admission; it runs after the next `settle` and `wake`."""
         prompt = PromptId(self._mint("pmt"))
@@ -191,6 +193,7 @@ class Session:
                 key=key,
                 position=position,
                 limits=limits,
+                speak=speak,
             ),
             outside=True,
         )
@@ -268,7 +271,9 @@ class Session:
                 await self._run(start, fault)
             while self.log.ahead.view.queue and not self._held and not self._draining:
                 prompt = self.log.ahead.view.queue[0].prompt
-                await self._run(Start(turn=TurnId(self._mint("trn")), prompt=prompt))
+                speak = prompt in self.log.ahead.speaks
+                turn = TurnId(self._mint("trn"))
+                await self._run(Start(turn=turn, prompt=prompt, speak=speak))
         except StoreError as error:  # it has left memory already
             _log.error("Session %s stopped: %s", self.log.session, error.message)
         except Exception:

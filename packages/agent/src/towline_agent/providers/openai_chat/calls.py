@@ -14,7 +14,8 @@ class CallSlots:
     def __init__(self) -> None:
         self._by_id: dict[str, OpenCall] = {}
         self._by_index: dict[int, OpenCall] = {}
-        self._newest: OpenCall | None = None
+        self.newest: OpenCall | None = None
+        """The call that the last piece belonged to."""
 
     def find(self, index: int | None, id_: str, name: str, arguments: Any) -> OpenCall | None:
         """The call that a piece goes on with; `None` when it begins a new one.
@@ -24,18 +25,18 @@ class CallSlots:
         if id_:
             return self._find_by_id(index, id_, name, arguments)
         if index is None:
-            newest = self._newest
+            newest = self.newest
             if newest is None or (name and _begins_unnumbered(newest, name, arguments)):
                 return None
             return newest
         call = self._by_index.get(index)
         if call is None:
-            return None if name else self._newest
+            return None if name else self.newest
         return None if name and _begins(call, name, arguments) else call
 
     def keep(self, call: OpenCall, index: int | None, id_: str) -> None:
         """Remember under what names a call goes."""
-        self._newest = call
+        self.newest = call
         if index is not None:
             self._by_index[index] = call
             if call.index is None:
@@ -52,7 +53,7 @@ class CallSlots:
             moved = bool(name) and index is not None and index != known.index
             begins = bool(name) and _begins(known, name, arguments)
             return None if moved or begins else known
-        late = self._newest if index is None else self._by_index.get(index)
+        late = self.newest if index is None else self._by_index.get(index)
         if late is None or late.id:
             return None  # a new id at the same index is a new call (A2.10)
         return None if name and _begins(late, name, arguments) else late

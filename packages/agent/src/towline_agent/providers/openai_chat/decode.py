@@ -240,8 +240,18 @@ class ChatDecoder:
         if thought:
             self._answer.think(thought)
 
+    def _goes_on(self, part: CallPart) -> bool:
+        """Whether it was what most pieces are: more arguments of the call that is being written."""
+        function, call = part.function, self._slots.newest
+        if function is None or call is None or part.id or function.name or part.extra_content:
+            return False
+        if part.index != call.index or type(function.arguments) is not str:
+            return False
+        self._answer.add_arguments(call, function.arguments)
+        return True
+
     def _take_call(self, part: CallPart) -> None:
-        if self._over:
+        if self._over or self._goes_on(part):
             return
         function, id_ = part.function, part.id
         name: Any = None

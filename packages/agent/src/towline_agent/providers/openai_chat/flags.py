@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["EFFORTS", "OFFICIAL_FLAGS", "ChatFlags"]
+__all__ = ["AZURE_FLAGS", "EFFORTS", "OFFICIAL_FLAGS", "ChatFlags"]
 
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """All efforts, weakest first (A1.15)."""
@@ -40,11 +40,22 @@ class ChatFlags(msgspec.Struct, frozen=True, kw_only=True):
     window is full. Belongs to `Model.one_call_per_step`."""
     wrap_results: bool = False
     """A tool's words go as `{"result": …}`: a small model takes bare words for a new request."""
+    completion_tokens: bool = False
+    """Whether the most tokens go as `max_completion_tokens` (A2.1); OpenAI's own host, which takes
+    them so, needs no flag."""
+    refuses: tuple[str, ...] = ()
+    """Controls that it refuses, such as `stop` (A1.19)."""
+    cache_key: bool = False
+    """Whether it takes `prompt_cache_key` (A2.29)."""
     no_effort_with_tools: tuple[str, ...] = ()
     """Beginnings of model names that refuse tools on this API unless effort is `none`."""
 
 
 OFFICIAL_FLAGS: Final = ChatFlags(
+    cache_key=True,
     no_effort_with_tools=("gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"),
 )
 """OpenAI's own host. Its newer models think and call tools together on the Responses API alone."""
+
+AZURE_FLAGS: Final = msgspec.structs.replace(OFFICIAL_FLAGS, completion_tokens=True)
+"""The same models at Azure."""

@@ -1,0 +1,152 @@
+"""Making a conversation fit the model's window again (A4.32 to A4.39).
+
+Long results of calls that are no longer new are cut to their heads. If that is not enough, the
+model sums up all but the last part of the conversation, and the summary takes its place. Both end
+up in one `compacted` event; what the log holds is untouched.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from towline_agent.context.assemble import Assembler
+from towline_agent.context.cut import Entry, Fill, plan_cut, saved_by, should_compact
+from towline_agent.context.summary import plan_summary, sum_up
+from towline_agent.errors import ContextOverflow
+from towline_agent.host import Host
+from towline_agent.plan import Plan
+from towline_agent.providers.base import Model, Request, StepFailed, StepResult
+from towline_protocol import Compacted, Transcript
+
+__all__ = ["Compactor"]
+
+_TRIES: Final = 2
+"""In a turn (A4.39): summaries asked for, and requests that did not fit."""
+_CHARS_PER_TOKEN: Final = 4
+
+
+class Compactor:
+    """Keeps the conversation of one turn within the model's window.
+
+    Args:
+        plan: What the turn works with.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._assembler = Assembler(plan)
+        self._prefix: tuple[Model, int] | None = None
+        self._tries = 0
+
+    async def make_room(
+        self,
+        host: Host,
+        ask: Callable[[Request], Awaitable[StepResult]],
+        *,
+        facts: Model | None = None,
+        overflow: bool = False,
+    ) -> ContextOverflow | None:
+        """Cut and sum up when the next request would not fit; call it before each.
+
+        Two summaries are asked for in a turn at most, none that could not help, and no further one
+        after one that did not (A4.39, R29).
+
+        Args:
+            host: Keeps the conversation and takes the `compacted` event.
+            ask: Sends a request whose answer is no part of the conversation.
+            facts: The model that is asked; `None` for the plan's own.
+            overflow: Whether the provider has just refused the conversation for its size.
+
+        Returns:
+            The failure that ends the turn, since nothing makes it fit; `None` to go on.
+        """
+        facts = facts or self._plan.provider.model
+        if facts.window is None and not overflow:
+            return None
+        used = self._used(host.transcript, facts)
+        if not overflow and not should_compact(used, facts.window):
+            return None
+        fill = self._fill(host.transcript, facts, used, overflow=overflow)
+        may_ask = self._tries < _TRIES
+        if overflow and not may_ask:
+            return _too_large(facts, fill, None)
+        entries = host.transcript.entries()
+        done = await self._compact(entries, facts, fill, ask if may_ask else None)
+        self._tries += overflow or done.asked
+        if done.event is not None:
+            host.emit(done.event)
+        if not done.helped:
+            self._tries = _TRIES
+        after = fill.used if done.event is None else done.event.after_tokens
+        return _too_large(facts, fill, done.failed) if after >= fill.limit else None
+
+    def _used(self, transcript: Transcript, facts: Model) -> int:
+        """Tokens by the last count and an estimate of what is new, or by an estimate alone."""
+        counted = transcript.counted()
+        if counted is not None:
+            return counted[0] + self._assembler.tokens(counted[1])
+        return self._estimate(transcript, facts)
+
+    def _estimate(self, transcript: Transcript, facts: Model) -> int:
+        return self._prefix_tokens(facts) + self._assembler.tokens(transcript.messages())
+
+    def _prefix_tokens(self, facts: Model) -> int:
+        """Estimated tokens of what is sent before the conversation."""
+        if self._prefix is None or self._prefix[0] is not facts:
+            request = self._assembler.request((), facts)
+            chars = len(request.system) + len(msgspec.json.encode(request.tools))
+            self._prefix = facts, chars // _CHARS_PER_TOKEN
+        return self._prefix[1]
+
+    def _fill(self, transcript: Transcript, facts: Model, used: int, *, overflow: bool) -> Fill:
+        used = max(1, used)
+        limit = facts.window or used
+        if overflow:
+            used = max(used, limit)  # whatever was counted: it was too much
+        rate = used / max(1, self._estimate(transcript, facts))
+        return Fill(used, limit, self._prefix_tokens(facts), rate)
+
+    async def _compact(
+        self,
+        entries: tuple[Entry, ...],
+        facts: Model,
+        fill: Fill,
+        ask: Callable[[Request], Awaitable[StepResult]] | None,
+    ) -> "_Done":
+        cut = plan_cut(entries, fill)
+        after = fill.used - round(saved_by(entries, cut) * fill.rate)
+        event = Compacted(cut=cut, before_tokens=fill.used, after_tokens=after) if cut else None
+        if not should_compact(after, fill.limit):
+            return _Done(event)
+        span = None
+        if ask is not None:
+            span = plan_summary(self._plan, entries, fill, facts=facts, cut=cut)
+        if ask is None or span is None:
+            return _Done(event, helped=event is not None)
+        answer = await ask(span.request)
+        if isinstance(answer, StepFailed):
+            return _Done(event, asked=True, failed=answer)
+        summed = sum_up(answer, span, fill, cut)
+        return _Done(summed or event, asked=True, helped=summed is not None)
+
+
+class _Done(NamedTuple):
+    """What one compaction came to."""
+
+    event: Compacted | None
+    asked: bool = False  # the model was asked for a summary
+    helped: bool = True  # it was made smaller, or that may yet be
+    failed: StepFailed | None = None  # what became of the request
+
+
+def _too_large(facts: Model, fill: Fill, failed: StepFailed | None) -> ContextOverflow:
+    fits = "" if facts.window is None else f" of {facts.window}"
+    why = "" if failed is None else f" Summing it up failed: {failed.error.message}"
+    return ContextOverflow(
+        f"The conversation does not fit into {facts.name!r}: about {fill.used} tokens{fits}, "
+        f"{fill.prefix} of them instructions and tools.{why} Go on in a new session, take a model "
+        "with a larger window, or shorten the instructions.",
+        provider=facts.provider,
+        model=facts.id,
+    )

@@ -1,0 +1,39 @@
+"""What a request has cost (A4.48, A4.49)."""
+
+from typing import Final
+
+from towline_agent.providers.base import Model
+from towline_protocol import Usage
+
+__all__ = ["cost"]
+
+_MILLION: Final = 1_000_000
+
+
+def cost(model: Model, usage: Usage) -> float | None:
+    """US dollars for the tokens of one request; `None` when a price that it needs is unknown.
+
+    Tokens out of the cache and into it have prices of their own where the model has them, else the
+    price of input. Thinking is contained in output (A1.13). What rises with the length of a request
+    and what is paid for besides tokens, such as searches, is not in it.
+    """
+    read = _first(model.price_cache_read, model.price_input)
+    write = _first(model.price_cache_write, model.price_input)
+    parts = (
+        (usage.input, model.price_input),
+        (usage.output, model.price_output),
+        (usage.cache_read, read),
+        (usage.cache_write, write),
+    )
+    total = 0.0
+    for tokens, price in parts:
+        if not tokens:
+            continue
+        if price is None:
+            return None
+        total += tokens * price
+    return total / _MILLION
+
+
+def _first(*prices: float | None) -> float | None:
+    return next((price for price in prices if price is not None), None)

@@ -1,0 +1,87 @@
+"""Messages that were encoded before: a long history is sent again with every step (A4.5)."""
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
+
+import msgspec
+
+from towline_agent.providers.surrogates import mend
+from towline_protocol import Message
+
+__all__ = ["Prefixes", "to_json"]
+
+_MAX_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of JSON that are kept for one provider; about the longest window that is filled with text.
+"""
+
+
+class _Copyable(Protocol):
+    def copy(self) -> Self: ...
+
+
+_S = TypeVar("_S", bound=_Copyable)
+
+
+class Prefixes(Generic[_S]):
+    """The JSON of conversations as they were last sent, to go on from there.
+
+    Args:
+        begin: Makes the state of an empty conversation: what a message's JSON depends on beside
+            the message itself, such as the ids that calls before it have taken.
+        add: The JSON objects that a message becomes, joined by commas; brings the state forward.
+        max_bytes: Bytes of JSON that are kept.
+        joint: What stands between the parts; a dialect whose parts hold their own has none.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[], _S],
+        add: Callable[[_S, Message], bytes],
+        max_bytes: int = _MAX_BYTES,
+        *,
+        joint: bytes = b",",
+    ) -> None:
+        self._begin = begin
+        self._add = add
+        self._joint = joint
+        self._max_bytes = max_bytes
+        self._size = 0
+        self._kept: dict[int, tuple[tuple[Message, ...], bytes, _S]] = {}
+        self._lock = threading.Lock()  # one agent may run in two loops at once
+
+    def encode(self, messages: tuple[Message, ...]) -> tuple[bytes, _S]:
+        """The JSON objects of a conversation, joined by commas, and the state after it.
+
+        The state is the caller's own. What was encoded once is not encoded again, as long as the
+        conversation goes on as it began.
+        """
+        if not messages:
+            return b"", self._begin()
+        known, encoded, state = self._kept.get(id(messages[0]), ((), b"", None))
+        if state is None or messages[: len(known)] != known:
+            known, encoded, state = (), b"", self._begin()
+        state = state.copy()
+        if len(known) < len(messages):
+            parts = [self._add(state, message) for message in messages[len(known) :]]
+            encoded = self._joint.join(part for part in (encoded, *parts) if part)
+            self._keep(messages, encoded, state.copy())
+        return encoded, state
+
+    def _keep(self, messages: tuple[Message, ...], encoded: bytes, state: _S) -> None:
+        with self._lock:
+            before = self._kept.pop(id(messages[0]), None)
+            self._size += len(encoded) - (len(before[1]) if before is not None else 0)
+            self._kept[id(messages[0])] = (messages, encoded, state)
+            while self._size > self._max_bytes:
+                oldest = next(iter(self._kept))
+                self._size -= len(self._kept.pop(oldest)[1])
+
+
+def to_json(value: Any) -> bytes:
+    """A value as JSON; half a character in somebody's text becomes U+FFFD (A2.25)."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return mend(json.dumps(value, ensure_ascii=False)).encode()

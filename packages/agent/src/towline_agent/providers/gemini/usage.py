@@ -1,0 +1,41 @@
+"""Token counts under Google's names (A1.13, A2.51)."""
+
+from typing import Any, Final, cast
+
+from towline_protocol import Usage
+
+__all__ = ["has_counts", "read_usage"]
+
+_COUNTS: Final = frozenset({"promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"})
+
+
+def has_counts(raw: Any) -> bool:
+    """Whether a `usageMetadata` object counts anything: most chunks may name the traffic alone."""
+    return isinstance(raw, dict) and not _COUNTS.isdisjoint(cast("dict[str, Any]", raw))
+
+
+def read_usage(raw: Any) -> Usage:
+    """The counts of a `usageMetadata` object; zeros when there is none.
+
+    The prompt's count includes what came from a cache, ours does not. What the provider's own tools
+    brought in counts apart from the prompt, thoughts apart from the answer.
+    """
+    found = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    cached = _count(found, "cachedContentTokenCount")
+    thoughts = _count(found, "thoughtsTokenCount")
+    prompt = max(0, _count(found, "promptTokenCount") - cached)
+    return Usage(
+        input=prompt + _count(found, "toolUsePromptTokenCount"),
+        output=_count(found, "candidatesTokenCount") + thoughts,
+        cache_read=cached,
+        reasoning=thoughts,
+    )
+
+
+def _count(found: dict[str, Any], key: str) -> int:
+    value = found.get(key)
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        value = int(value[:18])  # a 64-bit number may be written as a text
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return max(0, value)

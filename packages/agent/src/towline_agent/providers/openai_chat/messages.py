@@ -1,0 +1,246 @@
+"""The messages of Chat Completions. Pure: the same conversation, the same bytes."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final, cast
+
+import msgspec
+
+from towline_agent.providers.base import Request, ToolSpec
+from towline_agent.providers.fragments import Prefixes, to_json
+from towline_agent.providers.openai_chat.decode import DETAILS, DIALECT
+from towline_agent.providers.openai_chat.flags import ChatFlags
+from towline_protocol import (
+    Block,
+    File,
+    Image,
+    Message,
+    Opaque,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    block_text,
+)
+
+__all__ = ["MessageEncoder"]
+
+_Json = dict[str, Any]
+
+_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SHORT_ID: Final = 9
+_ERROR_MARK: Final = "Error: "
+_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class _Calls:
+    """What the calls so far are named on the wire: all that later messages depend on."""
+
+    __slots__ = ("ids", "names", "taken")
+
+    def __init__(self, ids: dict[str, str], names: dict[str, str], taken: set[str]) -> None:
+        self.ids = ids  # our call ids to those on the wire
+        self.names = names
+        self.taken = taken
+
+    def copy(self) -> "_Calls":
+        return _Calls(self.ids.copy(), self.names.copy(), self.taken.copy())
+
+    def add(self, call: ToolCall, *, short: bool) -> str:
+        """The id of a call on the wire: the provider's own where no earlier call has it."""
+        id_ = call.wire_id if call.wire_id and call.wire_id not in self.taken else call.id
+        self.taken.add(id_)
+        self.names[call.id] = call.name
+        wire = self.ids[call.id] = _shorten(id_) if short else id_
+        return wire
+
+
+class MessageEncoder:
+    """Encodes conversations for one model; keeps what it has encoded.
+
+    Args:
+        model: The model's name, as `provider/model`.
+        flags: How the gateway speaks.
+    """
+
+    def __init__(self, model: str, flags: ChatFlags) -> None:
+        self._model = model
+        self._flags = flags
+        self._prefixes = Prefixes(lambda: _Calls({}, {}, set()), self._add)
+        self._tools: tuple[tuple[ToolSpec, ...], msgspec.Raw] = ((), msgspec.Raw(b"[]"))
+        self.notices: list[str] = []
+        """What was left out since somebody looked."""
+
+    def encode(self, request: Request) -> msgspec.Raw:
+        """All messages as a JSON array, in bytes that stay the same from step to step (A4.5).
+
+        The last one carries the trailing words, which the next request does not repeat.
+        """
+        messages = _with_joined_results(request.messages)
+        encoded, calls = self._prefixes.encode(messages[:-1])
+        wire = self._wire(calls, messages[-1]) if messages else []
+        if request.trailing:
+            wire = _with_trailing(wire, request.trailing)
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        parts = (*map(to_json, system), encoded, *map(to_json, wire))
+        return msgspec.Raw(b"[" + b",".join(part for part in parts if part) + b"]")
+
+    def tools(self, specs: tuple[ToolSpec, ...]) -> msgspec.Raw:
+        """All tools as a JSON array."""
+        if specs is not self._tools[0]:
+            self._tools = (specs, msgspec.Raw(to_json([_tool(spec) for spec in specs])))
+        return self._tools[1]
+
+    def _add(self, calls: _Calls, message: Message) -> bytes:
+        return b",".join(map(to_json, self._wire(calls, message)))
+
+    def _wire(self, calls: _Calls, message: Message) -> list[_Json]:
+        results = [block for block in message.content if isinstance(block, ToolResult)]
+        rest = [block for block in message.content if not isinstance(block, ToolResult)]
+        pictures: list[_Json] = []
+        out = [self._result(calls, result, pictures) for result in results]
+        if pictures:
+            out.append({"role": "user", "content": pictures})
+        if message.role == "assistant":
+            # what another model has proved or thought means nothing here (A2.32)
+            foreign = message.model is not None and message.model != self._model
+            out.extend(self._assistant(calls, rest, foreign=foreign))
+        elif rest:
+            out.extend(self._parts("system" if message.role == "system" else "user", rest))
+        return out
+
+    def _assistant(self, calls: _Calls, blocks: Sequence[Block], *, foreign: bool) -> list[_Json]:
+        text = block_text(tuple(blocks))
+        asked = [
+            self._call(calls, block, foreign=foreign)
+            for block in blocks
+            if isinstance(block, ToolCall)
+        ]
+        if not text and not asked:
+            return []  # nothing that this dialect can say (R37)
+        message: _Json = {"role": "assistant", "content": text or None}
+        if not foreign:
+            message.update(self._replayed(blocks))
+        if asked:
+            message["tool_calls"] = asked
+        return [message]
+
+    def _replayed(self, blocks: Sequence[Block]) -> _Json:
+        """The thinking that the gateway wants back; by default none."""
+        field = self._flags.replay
+        if field is None:
+            return {}
+        if field == DETAILS:
+            ours = (b.raw for b in blocks if isinstance(b, Opaque) and b.dialect == DIALECT)
+            kept: Any = next(ours, None)
+            return cast("_Json", kept) if isinstance(kept, dict) else {}
+        thought = "".join(block.text for block in blocks if isinstance(block, Thinking))
+        return {field: thought} if thought else {}
+
+    def _call(self, calls: _Calls, call: ToolCall, *, foreign: bool) -> _Json:
+        encoded: _Json = {
+            "id": calls.add(call, short=self._flags.short_call_ids),
+            "type": "function",
+            "function": {"name": call.name, "arguments": _arguments(call.arguments)},
+        }
+        if call.signature and self._flags.call_signatures and not foreign:
+            encoded["extra_content"] = {"google": {"thought_signature": call.signature}}
+        return encoded
+
+    def _result(self, calls: _Calls, result: ToolResult, pictures: list[_Json]) -> _Json:
+        """A tool's message; what is no text goes to `pictures` (A2.5)."""
+        texts = [block.text for block in result.content if isinstance(block, Text) and block.text]
+        others = [block for block in result.content if isinstance(block, Image | File)]
+        text = "\n".join(texts)
+        if others:
+            name = calls.names.get(result.call, "the tool")
+            text = text or "[what it returned is shown below]"
+            pictures.append(_text(f"Returned by {name}:"))
+            pictures.extend(self._part(block) for block in others)
+        if result.is_error and not text.startswith(_ERROR_MARK):
+            text = _ERROR_MARK + text
+        if self._flags.wrap_results:
+            text = json.dumps({"result": text}, ensure_ascii=False)
+        id_ = calls.ids.get(result.call, result.call)
+        return {"role": "tool", "tool_call_id": id_, "content": text}
+
+    def _parts(self, role: str, blocks: Sequence[Block]) -> list[_Json]:
+        parts = [
+            self._part(block)
+            for block in blocks
+            if isinstance(block, Image | File) or (isinstance(block, Text) and block.text)
+        ]
+        if len(parts) == 1 and "text" in parts[0]:
+            return [{"role": role, "content": parts[0]["text"]}]
+        return [{"role": role, "content": parts}] if parts else []
+
+    def _part(self, block: Text | Image | File) -> _Json:
+        if isinstance(block, Text):
+            return _text(block.text)
+        if block.data is None:
+            self.notices.append(f"A {block.media_type} block without its bytes was left out.")
+            return _text(f"[a {block.media_type} block that is no longer there]")
+        url = f"data:{block.media_type};base64,{block.data}"
+        if isinstance(block, Image):
+            return {"type": "image_url", "image_url": {"url": url}}
+        return {"type": "file", "file": {"filename": block.name, "file_data": url}}
+
+
+def _with_trailing(wire: list[_Json], words: str) -> list[_Json]:
+    """The words of this step alone, at the end of the last message (A4.11).
+
+    They make no message of their own: some servers refuse a user's message after a tool's.
+    """
+    last = wire[-1] if wire else {"role": "assistant"}
+    content: Any = last.get("content")
+    if last["role"] == "assistant":
+        return [*wire, {"role": "user", "content": words}]
+    if isinstance(content, str):
+        return [*wire[:-1], {**last, "content": f"{content}\n\n{words}"}]
+    return [*wire[:-1], {**last, "content": [*content, _text(words)]}]
+
+
+def _with_joined_results(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Each run of tool messages as one: pictures come after all of a run (A2.5)."""
+    if not any(a.role == b.role == "tool" for a, b in pairwise(messages)):
+        return messages
+    joined: list[Message] = []
+    for message in messages:
+        if message.role == "tool" and joined and joined[-1].role == "tool":
+            joined[-1] = Message("tool", (*joined[-1].content, *message.content))
+        else:
+            joined.append(message)
+    return tuple(joined)
+
+
+def _text(text: str) -> _Json:
+    return {"type": "text", "text": text}
+
+
+def _arguments(text: str) -> str:
+    """Arguments that a server can parse: some refuse a whole history for one broken call."""
+    if not text:
+        return "{}"
+    try:
+        _OBJECT.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return json.dumps({"broken_arguments": text})
+    return text
+
+
+def _shorten(id_: str) -> str:
+    """An id of nine letters and digits: itself if it is one, else made from its hash."""
+    if len(id_) == _SHORT_ID and id_.isascii() and id_.isalnum():
+        return id_
+    number = int.from_bytes(hashlib.sha256(id_.encode()).digest())
+    return "".join(_BASE62[number // 62**place % 62] for place in range(_SHORT_ID))
+
+
+def _tool(tool: ToolSpec) -> _Json:
+    function: _Json = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = tool.parameters
+    return {"type": "function", "function": function}

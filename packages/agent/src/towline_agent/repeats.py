@@ -1,0 +1,114 @@
+"""Telling when a model goes round in a circle (A4.21, A4.22)."""
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from towline_agent.errors import LimitReached
+from towline_protocol import CallId, Message, Text, ToolCall, ToolResult
+
+__all__ = ["Repeat", "find_repeat"]
+
+_NOTICED: Final = 3
+"""Times in a row that earn a notice (A4.21)."""
+_ENDED: Final = 5
+"""Times in a row, with the same results, that end the turn (A4.22)."""
+_OWN: Final = "<system-reminder>"
+"""How words of ours begin; nobody said them, so they begin nothing anew (R51)."""
+
+_Step = dict[tuple[str, str], tuple[Any, ...]]
+"""What was called in a step, and what it came to; the same call twice counts once."""
+
+
+class Repeat(NamedTuple):
+    """The same calls, several steps in a row."""
+
+    tools: str
+    """What is called, by name."""
+    times: int
+    """Steps in a row with these calls and arguments."""
+    same: int
+    """The last of these whose results were the same too."""
+
+    @property
+    def notice(self) -> str:
+        """What the model should be told; empty while there is nothing to say (A4.21)."""
+        if self.times < _NOTICED:
+            return ""
+        told = (
+            "The results were the same each time, and will be so again: do something else, or say "
+            "what keeps you from going on."
+            if self.same >= _NOTICED
+            else "If you are waiting for something, say so and let the person decide how long."
+        )
+        return (
+            f"You have called {self.tools} with the same arguments {self.times} times in a row. "
+            f"{told}"
+        )
+
+    @property
+    def error(self) -> LimitReached | None:
+        """The failure that ends the turn; `None` to go on (A4.22, D17)."""
+        if self.same < _ENDED:
+            return None
+        return LimitReached(
+            f"The model called {self.tools!r} with the same arguments {self.same} times in a row "
+            "and got the same results. Say what it should do instead, or take another model."
+        )
+
+
+def find_repeat(messages: tuple[Message, ...]) -> Repeat | None:
+    """What the model does over and over; `None` when it called nothing since a person spoke.
+
+    Arguments are compared as JSON values, and as text when they are no JSON. What a person says
+    begins a new row. Nothing but the messages counts, so a turn that is resumed knows the same.
+
+    Args:
+        messages: The conversation, every call with its result.
+    """
+    last: _Step | None = None
+    times = same = 0
+    results: dict[CallId, ToolResult] = {}
+    for message in reversed(messages):
+        if message.role == "user" and not _is_ours(message):
+            break
+        if message.role == "tool":
+            results.update(
+                (block.call, block) for block in message.content if isinstance(block, ToolResult)
+            )
+        step = _read_step(message, results)
+        if not step:
+            continue
+        last = last or step
+        if step.keys() != last.keys():
+            break
+        if same == times and step == last:
+            same += 1
+        times += 1
+    if last is None:
+        return None
+    return Repeat(", ".join(sorted({name for name, _ in last})), times, same)
+
+
+def _is_ours(message: Message) -> bool:
+    texts = [block.text for block in message.content if isinstance(block, Text)]
+    return len(texts) == len(message.content) and all(text.startswith(_OWN) for text in texts)
+
+
+def _read_step(message: Message, results: dict[CallId, ToolResult]) -> _Step:
+    step: _Step = {}
+    for block in message.content:
+        if isinstance(block, ToolCall) and message.role == "assistant":
+            result = results.get(block.id)
+            came_to = () if result is None else (result.content, result.is_error)
+            step.setdefault((block.name, _canonical(block.arguments)), came_to)
+    return step
+
+
+def _canonical(arguments: str) -> str:
+    """The same text for arguments that say the same."""
+    try:
+        value: Any = msgspec.json.decode(arguments or "{}")
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return arguments
+    return msgspec.json.encode(value, order="sorted").decode()

@@ -1,0 +1,242 @@
+"""One step: the request, sent until an answer has come or nothing more helps.
+
+```
+hold back → send → answer
+   ↑          ↓ failed, before anything was said
+   └── retry → (next key, inside the provider) → wait for the rate limit → next model
+```
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from towline_agent.context.assemble import Assembler
+from towline_agent.errors import RateLimited
+from towline_agent.host import Host
+from towline_agent.limits import Spent
+from towline_agent.message import MessageWriter
+from towline_agent.plan import Plan
+from towline_agent.providers.base import (
+    Model,
+    Piece,
+    Provider,
+    Request,
+    StepAnswer,
+    StepFailed,
+    StepResult,
+)
+from towline_agent.providers.cost import cost
+from towline_agent.tasks import heed_cancel
+from towline_protocol import (
+    Context,
+    Fallback,
+    Message,
+    Notice,
+    StepEnded,
+    StepStarted,
+    Waiting,
+    format_time,
+)
+
+__all__ = ["Stepper"]
+
+_RETRIES: Final = 3
+"""Tries after the first, before any piece has come (A3.13)."""
+_RETRY_DELAYS_S: Final = (1.0, 2.0, 4.0)
+_RETRY_DELAY_MAX_S: Final = 20.0
+"""A provider's own delay up to this is taken for a retry (A3.13)."""
+_WAITS: Final = 6
+"""Rate-limit waits in a row (A3.23)."""
+_WAIT_S: Final = (1.0, 30.0, 120.0)
+"""Least, usual and longest rate-limit wait (A3.22, A3.23)."""
+_HOLDS: Final = 6
+"""Times that one request is held back; then the provider's own word decides."""
+_SERVED_BY_OTHERS: Final = frozenset(
+    {
+        "overloaded", "server", "rate_limit", "quota", "daily_limit", "model_not_on_plan",
+        "model_not_found",
+    }
+)  # fmt: skip
+"""Reasons for which the next model is asked (A3.35); a rate limit once its waits are used up."""
+
+
+class Stepper:
+    """Takes one turn's steps with the model that serves it at the moment.
+
+    Args:
+        plan: What the turn works with.
+        host: Where events go.
+        spent: Counts every request, failed ones too (A4.48).
+    """
+
+    def __init__(self, plan: Plan, host: Host, spent: Spent) -> None:
+        self.provider: Provider = plan.provider
+        """Who is asked now."""
+        self._plan = plan
+        self._host = host
+        self._spent = spent
+        self._assembler = Assembler(plan)
+        self._next = list(plan.fallbacks)
+        self._waits = 0
+
+    @property
+    def model(self) -> Model:
+        """What is known of the model that is asked now."""
+        return self.provider.model
+
+    async def take(
+        self, messages: tuple[Message, ...], *, hand_over: bool = False, trailing: str = ""
+    ) -> StepResult:
+        """Ask for one answer and write it into the log (A3.12 to A3.16, A3.35).
+
+        Args:
+            messages: The conversation, well paired.
+            hand_over: Ask for words alone.
+            trailing: Words for this step alone.
+        """
+        assembled = partial(
+            self._assembler.request, messages, hand_over=hand_over, trailing=trailing
+        )
+        request = assembled(self.model)
+        attempt = retries = 0
+        while True:
+            attempt += 1
+            await self._hold_back(messages)
+            self._host.emit(StepStarted(model=self.model.name, attempt=attempt))
+            await self._host.settle()
+            result = await self._try(request, hand_over=hand_over)
+            if isinstance(result, StepAnswer):
+                return result
+            delay_s, reason = self._pause(result, retries)
+            if delay_s is not None:
+                retries += reason == "retry"
+                await self._wait(delay_s, reason)
+            elif self._fall_back(result):
+                request, retries = assembled(self.model), 0
+            else:
+                return result
+
+    async def consult(self, request: Request) -> StepResult:
+        """Ask for words that are no part of the conversation, such as a summary (A4.36)."""
+        retries = 0
+        while True:
+            await self._hold_back(request.messages)
+            await self._host.settle()
+            result = await self._send(request, _ignore)
+            heed_cancel()
+            self._spent.add(result.usage, cost(self.model, result.usage))
+            if isinstance(result, StepAnswer):
+                return result
+            delay_s, reason = self._pause(result, retries)
+            if delay_s is None:
+                return result
+            retries += reason == "retry"
+            await self._wait(delay_s, reason)
+
+    async def _hold_back(self, messages: tuple[Message, ...]) -> None:
+        """Wait before a limit is hit, where people can see it (A3.25)."""
+        pause_s: Callable[[int], float] = getattr(self.provider, "pause_s", _never)
+        for _ in range(_HOLDS):
+            delay_s = pause_s(self._assembler.tokens(messages))
+            if delay_s <= 0:
+                return
+            await self._wait(min(delay_s, _WAIT_S[2]), "pace")
+
+    async def _try(self, request: Request, *, hand_over: bool) -> StepResult:
+        writer = MessageWriter(self._host, self._plan.mint)
+        try:
+            result = await self._send(request, writer.piece)
+            heed_cancel()
+        except BaseException as error:  # no message stays open
+            writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
+            raise
+        if isinstance(result, StepFailed):
+            self._spent.add(result.usage, cost(self.model, result.usage))
+            writer.cut("failed")
+        else:
+            self._keep(result, writer, hand_over=hand_over)
+        return result
+
+    async def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
+        slot = self._plan.slot
+        if slot is None or self.provider is not self._plan.provider:
+            # In a task of its own: what others' code does to its task stays in there.
+            return await asyncio.create_task(self.provider.step(request, on_piece))
+        reason = slot.waits_for  # a model that serves few at once: wait, and say so (A2.91)
+        if reason is not None:
+            until = self._plan.clock.now_ms() + round(self.model.idle_s * 1000)
+            self._host.emit(Waiting(until=format_time(until), reason=reason))
+        async with slot:
+            return await asyncio.create_task(self.provider.step(request, on_piece))
+
+    def _keep(self, answer: StepAnswer, writer: MessageWriter, *, hand_over: bool) -> None:
+        """Write the whole answer into the log."""
+        price = cost(self.model, answer.usage)
+        self._spent.add(answer.usage, price)
+        self._waits = 0
+        keep = 0 if hand_over else 1 if self.model.one_call_per_step else None
+        dropped = writer.end(answer, calls=keep)
+        usage = answer.usage
+        used = usage.input + usage.cache_read + usage.cache_write + usage.output
+        self._host.emit(
+            StepEnded(
+                stop_reason=answer.stop_reason,
+                usage=usage,
+                cost=price,
+                context=Context(used=used, window=self.model.window),
+            )
+        )
+        for notice in answer.notices:
+            self._host.emit(Notice(code="provider", message=notice))
+        if dropped and not hand_over:
+            self._host.emit(
+                Notice(
+                    code="calls_cut",
+                    message=f"{dropped} further calls of this step were left out: this model is "
+                    "asked for one at a time.",
+                )
+            )
+
+    def _pause(self, failed: StepFailed, retries: int) -> tuple[float | None, str]:
+        """How long to wait before the same request goes again; `None` for never."""
+        error = failed.error
+        if failed.streamed:
+            return None, ""  # nothing is sent again once output has come (A3.32)
+        if isinstance(error, RateLimited):
+            least, usual, longest = _WAIT_S
+            delay_s = max(least, usual if error.retry_after_s is None else error.retry_after_s)
+            self._waits += 1
+            return (None, "") if self._waits > _WAITS else (min(longest, delay_s), "rate_limit")
+        if not error.retryable or retries >= _RETRIES:
+            return None, ""
+        stated = error.retry_after_s
+        if stated is not None:
+            return (stated, "retry") if stated <= _RETRY_DELAY_MAX_S else (None, "")
+        return _RETRY_DELAYS_S[retries] * self._plan.jitter(), "retry"
+
+    def _fall_back(self, failed: StepFailed) -> bool:
+        """Go on with the next model, for the rest of the turn (A3.35)."""
+        error = failed.error
+        if failed.streamed or error.reason not in _SERVED_BY_OTHERS or not self._next:
+            return False
+        before, self.provider = self.model.name, self._next.pop(0)
+        self._waits = 0
+        self._host.emit(Fallback(from_=before, to=self.model.name, fault=error.fault()))
+        return True
+
+    async def _wait(self, delay_s: float, reason: str) -> None:
+        until = self._plan.clock.now_ms() + round(delay_s * 1000)
+        self._host.emit(Waiting(until=format_time(until), reason=reason))
+        await self._host.settle()
+        await self._plan.clock.sleep(delay_s)
+
+
+def _never(_tokens: int) -> float:
+    """How long a provider holds back that knows no limits."""
+    return 0.0
+
+
+def _ignore(_piece: Piece) -> None:
+    """What is said beside the conversation is not told piece by piece."""

@@ -1,0 +1,272 @@
+"""Answers of a given type (A4.60)."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar, cast, overload
+
+from towline_agent.errors import ToolInputInvalid
+from towline_agent.tools.arguments import parse_arguments
+from towline_agent.tools.mismatch import find_mismatch
+from towline_agent.tools.schema import describe_schema, read_parameters
+from towline_protocol import UsageError
+
+__all__ = ["OutputSpec"]
+
+_T = TypeVar("_T")
+_Kind = TypeVar("_Kind")
+
+_VALUE: Final = "value"
+"""The one property of the object that holds an answer which is no object."""
+_NAME: Final = "answer"
+_DEFINITIONS: Final = "#/$defs/"
+_TRIES: Final = 1_000
+"""Places of an answer where JSON may begin; a text with more of them is no answer."""
+
+_FENCED: Final = re.compile(r"^ {0,3}```[^\n`]*\n(.*?)^ {0,3}```", re.MULTILINE | re.DOTALL)
+_BEGIN: Final = re.compile(r"[{\[]")
+_IS_JSON: Final = re.compile(r"\{\s*[\"}]|\[[\s\[]*[\"{]|\[\s*\[[\s\[]*\d")
+"""How something begins that is meant as JSON, and no bracket in a sentence."""
+
+_JSON_TYPES: Final[dict[type, str]] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+
+
+class _Broken(Exception):
+    """JSON that begins and breaks off."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputSpec(Generic[_T]):
+    """The type that an answer should have, told to a model and read back.
+
+    ```python
+    spec = OutputSpec.of(Invoice)
+    request = msgspec.structs.replace(request, output=spec.schema)
+    invoice = spec.parse(text)
+    ```
+    """
+
+    schema: dict[str, Any]
+    """JSON Schema for the provider: an object that allows nothing else, all of it required, as the
+    strict modes want it. An answer that is no object stands in `value`."""
+    wrapped: bool
+    """Whether it stands there."""
+    _exact: dict[str, Any]
+    _check: Callable[[str], dict[str, Any]]
+
+    @overload
+    @classmethod
+    def of(cls, kind: type[_Kind]) -> "OutputSpec[_Kind]": ...
+
+    @overload
+    @classmethod
+    def of(cls, kind: Any) -> "OutputSpec[Any]": ...
+
+    @classmethod
+    def of(cls, kind: Any) -> "OutputSpec[Any]":
+        """The spec of a type.
+
+        Args:
+            kind: A dataclass, msgspec struct, TypedDict, pydantic model, `Literal`, a JSON type, or
+                a list, dict or union of these.
+
+        Raises:
+            UsageError: JSON can't hold such a value.
+        """
+
+        def answer(value: object) -> None: ...
+
+        answer.__annotations__[_VALUE] = kind
+        try:
+            parameters = read_parameters(answer, _NAME)
+        except UsageError as error:
+            raise UsageError(
+                f"An answer can't be of type {kind!r}; use JSON types, dataclasses, msgspec "
+                "structs, TypedDicts, pydantic models, `Literal`, or lists and unions of these."
+            ) from error
+        root = _unwrap(parameters.schema)
+        return OutputSpec(
+            schema=_tighten(root or parameters.schema, all_required=True),
+            wrapped=root is None,
+            _exact=_tighten(parameters.schema, all_required=False),
+            _check=parameters.check,
+        )
+
+    @property
+    def instruction(self) -> str:
+        """What to tell a model whose provider takes no schema."""
+        return (
+            "Your final answer must be one JSON object that fits this JSON Schema, and nothing "
+            f"else, no words and no code fence:\n{json.dumps(self.schema, ensure_ascii=False)}"
+        )
+
+    def parse(self, text: str) -> _T:
+        """The value that an answer holds: as JSON alone, in a code fence, or after words.
+
+        Raises:
+            ToolInputInvalid: There is none that fits; the message says what was expected.
+        """
+        problem, whole = "it holds no JSON", True
+        try:
+            for candidate in _candidates(text):
+                try:
+                    return self._read(candidate)
+                except ToolInputInvalid as error:
+                    problem = error.message
+        except _Broken as error:
+            problem, whole = str(error), False
+        if whole or self._exact["properties"][_VALUE].get("type") == "string":
+            try:  # words alone are an answer where words are wanted
+                return self._convert(json.dumps(text.strip()))
+            except ToolInputInvalid:
+                pass
+        raise ToolInputInvalid(
+            f"The answer does not fit: {problem}. Expected: {describe_schema(self.schema)}."
+        )
+
+    def ask_again(self, error: ToolInputInvalid) -> str:
+        """What to tell a model, once, after `parse` raised."""
+        return f"{error.message} {self.instruction}"
+
+    def _read(self, text: str) -> _T:
+        if not self.wrapped or not text.startswith("{"):
+            return self._convert(text)
+        try:
+            return self._convert(text, bare=False)
+        except ToolInputInvalid as error:
+            try:
+                return self._convert(text)
+            except ToolInputInvalid:
+                raise error from error.__cause__
+
+    def _convert(self, text: str, *, bare: bool = True) -> _T:
+        whole = f'{{"{_VALUE}": {text}}}' if bare else text
+        try:
+            raw = parse_arguments(whole)
+            problem = find_mismatch(self._exact, raw)
+            if problem is None:
+                return cast("_T", self._check(whole)[_VALUE])
+        except ToolInputInvalid as error:
+            problem = str(error.__cause__ or error.message)
+        except RecursionError:
+            problem = "it is nested too deeply"
+        raise ToolInputInvalid(problem if self.wrapped else problem.replace(f"$.{_VALUE}", "$"))
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """The JSON values in an answer, the likeliest first.
+
+    Raises:
+        _Broken: One begins and breaks off, so a value within it would be taken for the whole.
+    """
+    bare = text.strip()
+    yield from (bare,) if _is_whole(bare) else ()
+    for fenced in reversed(_FENCED.findall(text)):
+        yield from (fenced.strip(),) if _is_whole(fenced.strip()) else ()
+    yield from reversed(list(_scan(text)))
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _scan(text: str) -> Iterator[str]:
+    decoder = json.JSONDecoder()
+    at = 0
+    for _ in range(_TRIES):
+        found = _BEGIN.search(text, at)
+        if found is None:
+            return
+        begin = found.start()
+        try:
+            _, at = decoder.raw_decode(text, begin)
+        except RecursionError:
+            return
+        except json.JSONDecodeError as error:
+            if _IS_JSON.match(text, begin):
+                raise _Broken(f"{error.msg} at character {error.pos}") from error
+            at = begin + 1
+        else:
+            yield text[begin:at]
+
+
+def _unwrap(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """The schema of the value itself when it is an object with properties; else `None`."""
+    definitions: dict[str, Any] = schema.get("$defs", {})
+    value: dict[str, Any] = schema["properties"][_VALUE]
+    pointer = value.get("$ref")
+    if isinstance(pointer, str):
+        value = definitions[pointer.removeprefix(_DEFINITIONS)]
+    if value.get("type") != "object" or "properties" not in value:
+        return None
+    others = {
+        name: definition
+        for name, definition in definitions.items()
+        if f"{_DEFINITIONS}{name}" != pointer or pointer in _pointers(definitions)
+    }
+    return {**value, "$defs": others} if others else value
+
+
+def _pointers(node: Any) -> set[str]:
+    if isinstance(node, list):
+        return set[str]().union(*map(_pointers, cast("list[Any]", node)))
+    if not isinstance(node, dict):
+        return set()
+    known = cast("dict[str, Any]", node)
+    found = set[str]().union(*map(_pointers, known.values()))
+    return found | {known["$ref"]} if isinstance(known.get("$ref"), str) else found
+
+
+def _tighten(node: Any, *, all_required: bool) -> Any:
+    """A schema whose objects allow nothing else, in the words that the strict modes know.
+
+    Args:
+        node: The schema.
+        all_required: Whether every property is asked for, also those with a default.
+    """
+    if not isinstance(node, dict):
+        return node
+    known = cast("dict[str, Any]", node)
+    if "$ref" in known:
+        return {"$ref": known["$ref"]}
+    kept = {key: value for key, value in known.items() if key not in ("default", "discriminator")}
+    if "oneOf" in kept:
+        kept["anyOf"] = kept.pop("oneOf")
+    for keyword in kept.keys() & {"properties", "$defs"}:
+        inner = cast("dict[str, Any]", kept[keyword])
+        kept[keyword] = {
+            name: _tighten(one, all_required=all_required) for name, one in inner.items()
+        }
+    for keyword in kept.keys() & {"anyOf", "allOf", "prefixItems"}:
+        kept[keyword] = [_tighten(one, all_required=all_required) for one in kept[keyword]]
+    for keyword in kept.keys() & {"items", "additionalProperties"}:
+        kept[keyword] = _tighten(kept[keyword], all_required=all_required)
+    return _name_types(kept) if "enum" in kept else _close(kept, all_required=all_required)
+
+
+def _close(schema: dict[str, Any], *, all_required: bool) -> dict[str, Any]:
+    if "properties" in schema:
+        schema.setdefault("additionalProperties", False)
+        if all_required:
+            schema["required"] = list(schema["properties"])
+    return schema
+
+
+def _name_types(schema: dict[str, Any]) -> dict[str, Any]:
+    """An `enum` with the type of its values, which some providers ask for."""
+    values: list[object] = schema["enum"]
+    types = {_JSON_TYPES.get(type(value)) for value in values}
+    if len(types) == 1 and None not in types:
+        schema.setdefault("type", types.pop())
+    return schema

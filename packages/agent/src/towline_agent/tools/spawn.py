@@ -1,0 +1,91 @@
+"""A tool that hands a task to another agent (A4.61)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from towline_agent.errors import ToolError
+from towline_agent.tools.function import make_tool
+from towline_agent.tools.tool import Tool
+from towline_protocol import TowlineError
+
+__all__ = ["AgentRunner", "make_spawn_agent"]
+
+AgentRunner = Callable[[str, str | None], Awaitable[str]]
+"""Runs another agent: takes the task and the agent's name, `None` for the only one, and returns its
+last words; cancelled with the call."""
+
+_TIMEOUT_S: Final = 1800.0
+"""A task of many steps, each with a model and tools that take their time."""
+_TITLE_CHARS: Final = 80
+
+
+def make_spawn_agent(
+    run: AgentRunner, agents: Mapping[str, str] | None = None, *, timeout_s: float = _TIMEOUT_S
+) -> Tool:
+    """The tool `spawn_agent`.
+
+    ```python
+    async def run(prompt: str, agent: str | None) -> str:
+        return (await Agent("openai/gpt-5-mini", tools=[search]).run(prompt)).final_message
+
+    lead = Agent("openai/gpt-5", tools=[make_spawn_agent(run)])
+    ```
+
+    Give the other agent no such tool, or one with a bound of its own: nothing here counts levels.
+
+    Args:
+        run: Runs the other agent. What it raises becomes the call's error.
+        agents: The agents to choose from, by name, each with what it is for; `None` for one alone.
+        timeout_s: Seconds that a task may take.
+    """
+
+    async def spawn(arguments: dict[str, Any]) -> str:
+        try:
+            answer = await run(arguments["prompt"], arguments.get("agent"))
+        except ToolError:
+            raise
+        except TowlineError as error:  # its model or a tool of its own failed: that ends its turn
+            raise ToolError(f"The agent failed: {error.message}") from error
+        return answer if answer.strip() else "The agent ended without an answer."
+
+    return make_tool(
+        "spawn_agent",
+        _describe(agents or {}),
+        _schema(agents or {}),
+        spawn,
+        effect="own",
+        timeout_s=timeout_s,
+        title=_title,
+    )
+
+
+def _describe(agents: Mapping[str, str]) -> str:
+    words = (
+        "Hand a task to another agent and get its answer. It starts with an empty conversation and "
+        "sees nothing of this one, so say all that it needs: the goal, the paths, what to return."
+    )
+    if not agents:
+        return words
+    listed = "\n".join(f"- {name}: {what}" for name, what in agents.items())
+    return f"{words}\nThe agents are:\n{listed}"
+
+
+def _schema(agents: Mapping[str, str]) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "prompt": {"type": "string", "minLength": 1, "description": "The whole task."}
+    }
+    if agents:
+        properties["agent"] = {"enum": list(agents), "type": "string", "description": "Who."}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _title(arguments: dict[str, Any]) -> str:
+    words = " ".join(str(arguments["prompt"]).split())
+    shown = words if len(words) <= _TITLE_CHARS else f"{words[:_TITLE_CHARS]}…"
+    who = arguments.get("agent")
+    return f"Ask {who}: {shown}" if who else f"Hand over: {shown}"

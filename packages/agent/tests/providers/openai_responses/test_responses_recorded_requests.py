@@ -1,0 +1,307 @@
+"""Recorded requests, read into neutral words and encoded again, say the same (D23).
+
+Equal are roles, the order of items, ids, arguments as JSON values, tool names and schemas. Left out
+of account are sampling, vendors' own keys and tools, and whether a text stands bare or as a part.
+"""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towline_agent.providers.base import Model, Request, StepAnswer, ToolSpec
+from towline_agent.providers.errors import Peer
+from towline_agent.providers.openai_responses.decode import ResponsesDecoder
+from towline_agent.providers.openai_responses.encode import encode_request
+from towline_agent.providers.openai_responses.flags import ResponsesFlags
+from towline_protocol import (
+    Block,
+    CallId,
+    Image,
+    Message,
+    Opaque,
+    SseDecoder,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+PEER = Peer(provider="p", model="m", url="https://example.test/v1")
+_Json = dict[str, Any]
+
+EXCEPTIONS = {"picture by address": "a picture of ours is bytes"}
+"""Why some requests are not compared: the word that marks them, and the reason."""
+
+
+def _cases() -> list[_Json]:
+    with (RECORDINGS / "index.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["api"] == "openai-responses"]
+    cases = [
+        json.loads((RECORDINGS / row["provider"] / f"{row['id']}.json").read_text())
+        | {"folder": RECORDINGS / row["provider"]}
+        for row in rows
+    ]
+    return [case for case in cases if isinstance(case["request"].get("body"), dict)]
+
+
+def _exception(body: _Json) -> str | None:
+    marked = '"image_url": "http' in json.dumps(body["input"])
+    return "picture by address" if marked else None
+
+
+def _input(body: _Json) -> list[_Json]:
+    found: Any = body["input"]
+    return [{"role": "user", "content": found}] if isinstance(found, str) else found
+
+
+def _parts(content: Any) -> list[_Json]:
+    return [{"type": "input_text", "text": content}] if isinstance(content, str) else content
+
+
+def _blocks(content: Any) -> list[Block]:
+    blocks: list[Block] = []
+    for part in _parts(content):
+        if part["type"] == "input_image":
+            media_type, _, data = part["image_url"].removeprefix("data:").partition(";base64,")
+            blocks.append(Image(media_type=media_type, data=data))
+        else:
+            blocks.append(Text(text=part["text"]))
+    return blocks
+
+
+def _opaque(raw: _Json) -> Opaque:
+    return Opaque(dialect="openai_responses", raw=raw)
+
+
+def _said(item: _Json) -> list[Block]:
+    """The blocks of an item that the model wrote."""
+    if item.get("type") == "function_call":
+        signature = json.dumps({"id": item["id"]}) if "id" in item else None
+        return [
+            ToolCall(
+                id=item["call_id"],
+                name=item["name"],
+                arguments=item["arguments"],
+                wire_id=item["call_id"],
+                signature=signature,
+            )
+        ]
+    if item.get("type", "message") != "message":
+        return [_opaque(item)]
+    blocks = _blocks(item["content"])
+    if "id" not in item:
+        return blocks
+    parts = [{k: v for k, v in part.items() if k != "text"} for part in item["content"]]
+    return [_opaque({**item, "content": parts}), *blocks]
+
+
+def _messages(items: list[_Json]) -> tuple[Message, ...]:
+    messages: list[Message] = []
+    for item in items:
+        if item.get("type") == "function_call_output":
+            texts = [block for block in _blocks(item["output"]) if isinstance(block, Text | Image)]
+            result = ToolResult(call=item["call_id"], content=tuple(texts))
+            messages.append(Message("tool", (result,)))
+        elif item.get("role") in ("user", "system", "developer"):
+            role = "user" if item["role"] == "user" else "system"
+            messages.append(Message(role, tuple(_blocks(item["content"]))))
+        elif messages and messages[-1].role == "assistant":
+            said = (*messages[-1].content, *_said(item))
+            messages[-1] = Message("assistant", said)
+        else:
+            messages.append(Message("assistant", tuple(_said(item))))
+    return tuple(messages)
+
+
+def _neutral(body: _Json, messages: tuple[Message, ...]) -> Request:
+    tools: list[_Json] = body.get("tools") or []
+    return Request(
+        model=body["model"],
+        system=body.get("instructions") or "",
+        messages=messages,
+        tools=tuple(
+            ToolSpec(
+                name=tool["name"],
+                description=tool.get("description") or "",
+                parameters=tool["parameters"],
+            )
+            for tool in tools
+            if tool["type"] == "function"
+        ),
+        max_tokens=body.get("max_output_tokens"),
+        server_tools=tuple("web_search" for tool in tools if tool["type"] == "web_search"),
+    )
+
+
+def _encode(body: _Json, messages: tuple[Message, ...]) -> _Json:
+    encoded = encode_request(
+        _neutral(body, messages),
+        Model(provider="p", id=body["model"]),
+        ResponsesFlags(),
+        stream=bool(body.get("stream")),
+    )
+    assert encoded.notices == ()
+    return json.loads(encoded.body)
+
+
+def _plain(body: _Json, *, ids: bool = True) -> _Json:
+    """What must be equal; without ids, calls are named in their order."""
+    names: dict[str, str] = {}
+    tools: list[_Json] = body.get("tools") or []
+    kept = [tool for tool in tools if tool["type"] in ("function", "web_search")]
+    return {
+        "model": body["model"],
+        "system": body.get("instructions") or "",
+        "items": [_plain_item(item, names, ids) for item in _input(body)],
+        "tools": [
+            [tool.get("name"), tool.get("description") or "", tool.get("parameters")]
+            for tool in kept
+        ],
+        "limit": body.get("max_output_tokens"),
+        "stream": bool(body.get("stream")),
+    }
+
+
+def _plain_item(item: _Json, names: dict[str, str], ids: bool) -> Any:
+    kind: str = item.get("type", "message")
+    id_: Any = item.get("id") if ids else None
+    if kind == "function_call":
+        name = item["call_id"] if ids else names.setdefault(item["call_id"], str(len(names)))
+        return [kind, id_, name, item["name"], json.loads(item["arguments"])]
+    if kind == "function_call_output":
+        name = item["call_id"] if ids else names.get(item["call_id"])
+        return [kind, name, [_plain_part(part) for part in _parts(item["output"])]]
+    if kind == "message":
+        role = "system" if item["role"] == "developer" else item["role"]
+        return [
+            role,
+            id_,
+            item.get("phase"),
+            [_plain_part(part) for part in _parts(item["content"])],
+        ]
+    if kind == "reasoning":
+        return [kind, id_, item["encrypted_content"], item["summary"]]
+    return item
+
+
+def _plain_part(part: _Json) -> Any:
+    return part.get("image_url") or part["text"]
+
+
+@pytest.mark.rules("A1.16", "A1.17", "A2.28", "D23")
+def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
+    compared, skipped, wrong = 0, 0, list[str]()
+    cases = _cases()
+    for case in cases:
+        body = case["request"]["body"]
+        if _exception(body) is not None:
+            skipped += 1
+            continue
+        compared += 1
+        if _plain(_encode(body, _messages(_input(body)))) != _plain(body):
+            wrong.append(case["id"])
+    with capsys.disabled():
+        right = compared - len(wrong)
+        sys.stdout.write(
+            f"\nrecorded Responses requests: {right} of {compared} equal, "
+            f"{skipped} of {len(cases)} not compared: {', '.join(EXCEPTIONS.values())}\n"
+        )
+    assert wrong == []
+    assert skipped <= 0.05 * len(cases)
+
+
+def _answer(case: _Json) -> StepAnswer:
+    decoder = ResponsesDecoder(PEER, lambda _: None)
+    response = case["response"]
+    if "body_file" in response:
+        for event in SseDecoder().feed((case["folder"] / response["body_file"]).read_bytes()):
+            decoder.feed(event)
+    else:
+        decoder.read(json.dumps(response["body"]).encode())
+    result = decoder.finish()
+    assert isinstance(result, StepAnswer)
+    return result
+
+
+def _named(answer: StepAnswer) -> Message:
+    """The answer as a message of the conversation, its calls under ids of ours."""
+    blocks = tuple(
+        ToolCall(
+            id=CallId(f"our_{place}"),
+            name=block.name,
+            arguments=block.arguments,
+            wire_id=block.wire_id,
+            signature=block.signature,
+        )
+        if isinstance(block, ToolCall)
+        else block
+        for place, block in enumerate(answer.content)
+    )
+    return Message("assistant", blocks)
+
+
+def _continued() -> list[tuple[_Json, _Json]]:
+    """Recordings whose request goes on where the answer of another one ended."""
+    cases = _cases()
+    return [
+        (first, second)
+        for first in cases
+        for second in cases
+        if len(_input(second["request"]["body"])) > len(_input(first["request"]["body"]))
+        and _input(second["request"]["body"])[: len(_input(first["request"]["body"]))]
+        == _input(first["request"]["body"])
+    ]
+
+
+def _group(case: _Json) -> str:
+    sequence: _Json = case.get("sequence") or {}
+    return sequence.get("group", "")
+
+
+@pytest.mark.rules("A2.28", "A1.8", "D23")
+def test_each_turn_of_a_recorded_loop_replays_the_one_before_it() -> None:
+    pairs = _continued()
+    groups = {_group(case) for case in _cases()} - {""}
+    assert groups <= {_group(first) for first, _ in pairs}
+    for first, second in pairs:
+        before, after = first["request"]["body"], second["request"]["body"]
+        earlier = len(_input(before))
+        answer = _named(_answer(first))
+        calls = [block for block in answer.content if isinstance(block, ToolCall)]
+        recorded = [
+            item for item in _input(after)[earlier:] if item.get("type") == "function_call_output"
+        ]
+        results = tuple(ToolResult(call=call.id, content=(Text(text="ok"),)) for call in calls)
+        history = (*_messages(_input(before)), answer, Message("tool", results))
+        sent = _encode(after, history)
+        replayed = _input(after)
+        assert len(sent["input"]) == len(replayed), first["id"]
+        assert len(calls) == len(recorded) > 0
+        for ours, theirs in zip(sent["input"][earlier:], replayed[earlier:], strict=True):
+            _check(ours, theirs)
+        # what an answer holds goes back under the id it came with, results under their calls'
+        names = {item["call_id"] for item in sent["input"] if item["type"] == "function_call"}
+        assert {
+            item["call_id"] for item in sent["input"] if item["type"] == "function_call_output"
+        } <= names
+    assert len(pairs) >= 4
+
+
+def _check(ours: _Json, theirs: _Json) -> None:
+    """An item that we send again is the one that was recorded."""
+    assert ours["type"] == theirs.get("type", "message")
+    if ours["type"] == "function_call_output":
+        return
+    if "id" in theirs:
+        assert ours["id"] == theirs["id"]
+    for key in ("encrypted_content", "summary", "name", "phase", "status", "role"):
+        if key in theirs:
+            assert ours[key] == theirs[key], key
+    if ours["type"] == "function_call":
+        assert json.loads(ours["arguments"]) == json.loads(theirs["arguments"])
+    if ours["type"] == "message":
+        assert len(ours["content"]) == len(theirs["content"])

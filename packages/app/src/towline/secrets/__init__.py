@@ -1,0 +1,37 @@
+"""Keys and sign-ins of this user: where they lie, and how the product finds them."""
+
+from towline.secrets.credential import login_credential, stored_credential
+from towline.secrets.provider import (
+    Kept,
+    Login,
+    edit_keys,
+    forget_login,
+    keep_key,
+    keep_login,
+    kept_secrets,
+    read_kept,
+    stored_keys,
+    stored_providers,
+)
+from towline.secrets.store import SecretStore, SecretsUnavailable
+from towline.secrets.wallet import Placed, Wallet, open_wallet
+
+__all__ = [
+    "Kept",
+    "Login",
+    "Placed",
+    "SecretStore",
+    "SecretsUnavailable",
+    "Wallet",
+    "edit_keys",
+    "forget_login",
+    "keep_key",
+    "keep_login",
+    "kept_secrets",
+    "login_credential",
+    "open_wallet",
+    "read_kept",
+    "stored_credential",
+    "stored_keys",
+    "stored_providers",
+]
