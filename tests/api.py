@@ -74,7 +74,7 @@ def read_all(tree: ast.Module) -> list[str]:
 
 def _path(root: Path, module: str) -> Path | None:
     base = root.joinpath(*module.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
+    for path in (base.with_suffix(".py"), base / "__init__.pyi", base / "__init__.py"):
         if path.exists():
             return path
     return None

@@ -1,22 +1,25 @@
 """The pages, held against the code they speak of."""
 
 import re
-import runpy
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from towline_agent.testing import ScriptedProvider, call
+import towline_agent
+from towline_agent import Agent, AgentResult, Model, ProviderError, StepFailed, testing
+from towline_agent.providers.error_signals import KINDS, NETWORK
+from towline_agent.providers.keys import Bench
+from towline_agent.providers.vendors import VENDORS, Vendor
+from towline_agent.testing import FakeClock, ScriptedProvider
 from towline_protocol import (
     CONTROL_FRAMES,
     FAULT_CODES,
     OPERATIONS,
     Delta,
     StoredEvent,
-    ToolResult,
+    TowlineError,
     Unknown,
-    block_text,
 )
 from towline_server.config import CONFIG_KEYS
 
@@ -97,34 +100,137 @@ def test_every_variable_of_the_environment_is_told() -> None:
     assert used == set(re.findall(r"^\| `(TOWLINE_[A-Z_]+)`", page, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", ["readme_ten_lines", "readme_agent"])
-def test_the_readme_shows_programs_that_a_test_runs(name: str) -> None:
-    program = (ROOT / "docs_src" / f"{name}.py").read_text(encoding="utf-8")
-    assert f"```python\n{program}```" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_agent_of_the_readme_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    provider = ScriptedProvider(call("weather", city="Lisbon"), "It is sunny.")
-    asked: list[str] = []
-
-    def connect(model: str) -> ScriptedProvider:
-        asked.append(model)
-        return provider
-
-    monkeypatch.setattr("towline_agent.providers.catalog.connect", connect)
-    runpy.run_path(str(ROOT / "docs_src" / "readme_agent.py"))
-    assert capsys.readouterr().out == "It is sunny.\n"
-    assert asked == ["anthropic/claude-opus-5-5"]
-    (result,) = provider.requests[1].messages[-1].content
-    assert isinstance(result, ToolResult)
-    assert block_text(result.content) == "Sunny in Lisbon."
-
-
 def test_the_files_that_the_architecture_names_are_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = re.findall(r"`(towline\w*(?:/\w+)+(?:\.py|/))`", text)
     assert len(named) > 5
     missing = [name for name in named if not list(ROOT.glob(f"packages/*/src/{name}"))]
     assert missing == []
+
+
+def first_cells(page: str, heading: str) -> list[str]:
+    """The first cells of the tables under a heading."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    part = re.split(rf"^#+ {heading}$", text, maxsplit=1, flags=re.MULTILINE)[1]
+    part = re.split(r"^#+ ", part, maxsplit=1, flags=re.MULTILINE)[0]
+    return re.findall(r"^\| (`.+?) \|", part, re.MULTILINE)
+
+
+def vendor_row(vendor: Vendor) -> str:
+    def ticks(*names: str | None) -> str:
+        return ", ".join(f"`{name}`" for name in names if name)
+
+    keys = ticks(*vendor.key_settings) or "none"
+    address = vendor.base_url.partition("://")[2].removesuffix("/chat/completions")
+    nameless = "the first it offers" if vendor.local or vendor.key_optional else "name one"
+    cells = (
+        ticks(vendor.name),
+        vendor.title,
+        f"{keys}, or none" if vendor.key_optional else keys,
+        ticks(address, vendor.url_setting),
+        ticks(vendor.dialect, *vendor.other_urls),
+        ticks(vendor.default_model) or nameless,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def test_every_vendor_of_the_catalog_has_its_row() -> None:
+    page = (DOCS / "models.md").read_text(encoding="utf-8")
+    table = page.split("## Providers\n")[1].split("## Dialects\n")[0]
+    assert [line for line in table.splitlines() if line.startswith("| `")] == [
+        vendor_row(vendor) for vendor in VENDORS.values()
+    ]
+
+
+def reasons() -> dict[str, str]:
+    """The reasons of failures, each with what the page says is done by itself."""
+    page = (DOCS / "models.md").read_text(encoding="utf-8")
+    table = page.split("## When it refuses\n")[1].split("## Waiting\n")[0]
+    found = re.findall(r"^\| (`.+?) \| .+? \| ?(.*?) ?\|$", table, re.MULTILINE)
+    return {name: done for names, done in found for name in re.findall(r"`(\w+)`", names)}
+
+
+def test_every_reason_of_a_failure_has_a_row() -> None:
+    own = {name for name, kind in NETWORK.items() if kind not in KINDS.values()}
+    assert reasons().keys() == KINDS.keys() | own | {"cut"}
+
+
+async def meet(name: str) -> tuple[str, list[float]]:
+    """Who answers in the end when a model fails so each time, and what was waited for."""
+    kind = KINDS.get(name) or NETWORK[name]
+    retryable = False if name == "too_long" else None
+    failed = StepFailed(error=kind.error("No.", reason=name, retryable=retryable))
+    clock = FakeClock()
+    agent = Agent(ScriptedProvider(*[failed] * 8), fallbacks=[ScriptedProvider("B.")], clock=clock)
+    try:
+        return (await agent.run("Hi")).final_message, clock.sleeps
+    except ProviderError as error:
+        return type(error).__name__, clock.sleeps
+
+
+@pytest.mark.parametrize("name", [*reasons()])
+async def test_what_the_page_says_is_done_by_itself_is_done(name: str) -> None:
+    done = reasons()[name].split(", ")
+    answered, waited = await meet(name)
+    assert (answered == "B.") == ("next model" in done)
+    assert (len(waited) == 3) == ("again" in done)
+    assert (waited == [30.0] * 6) == ("wait" in done)
+    kind = KINDS.get(name) or NETWORK[name]
+    benched = Bench(FakeClock()).add(Model(provider="p", id="m"), "key", kind.error("No."))
+    if name != "missing_key":  # a ring has no such key
+        assert (benched is not None) == ("next key" in done)
+
+
+def test_every_exception_that_leaves_a_run_has_a_row() -> None:
+    named = [cell.strip("`") for cell in first_cells("library.md", "What is raised")]
+    kinds = [getattr(towline_agent, name, None) for name in towline_agent.__all__]
+    raised = {
+        kind.__name__
+        for kind in kinds
+        if isinstance(kind, type)
+        and issubclass(kind, TowlineError)
+        and not issubclass(kind, towline_agent.ToolError | towline_agent.TransportFailed)
+    }
+    assert {*named} == raised - {"ProviderError"} | {"UsageError"}
+
+
+def test_every_fake_is_told_of() -> None:
+    page = (DOCS / "library.md").read_text(encoding="utf-8")
+    part = page.split("## Tests of your own\n")[1].split("\n## ")[0]
+    assert [name for name in testing.__all__ if f"`{name}`" not in part] == []
+
+
+def test_every_part_of_a_result_has_a_row() -> None:
+    cells = first_cells("library.md", "The first run")
+    told = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert told == [*AgentResult.__annotations__]
+
+
+def anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head).strip().lower().replace(" ", "-") for head in heads}
+
+
+LINKING = [ROOT / "README.md", *DOCS.glob("*.md"), *ROOT.glob("packages/*/README.md")]
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_each_link_leads_to_a_heading_that_is_there(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", text):
+        place = page.parent / target if target else page
+        assert place.exists(), target
+        assert not anchor or anchor in anchors(place), f"{target}#{anchor}"
+
+
+def test_across_packages_names_come_from_the_face() -> None:
+    wrong: list[str] = []
+    for path in ROOT.glob("packages/*/src/*/**/*.py"):
+        own = path.as_posix().split("/src/")[1].split("/")[0]
+        text = path.read_text(encoding="utf-8")
+        for face, inner in re.findall(
+            r"^\s*(?:from|import) (towline\w*)\.(\w+)", text, re.MULTILINE
+        ):
+            if face != own:
+                wrong.append(f"{path.name}: {face}.{inner}")
+    assert wrong == []

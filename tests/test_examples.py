@@ -16,7 +16,8 @@ from towline_agent.testing import event_stream
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
-Answer = list[dict[str, Any]]
+Answer = list[dict[str, Any]] | tuple[int, str]
+"""What the model says, as chunks; or a status and the reason of a refusal."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,11 @@ class Case:
     """One run of an example."""
 
     answers: tuple[Answer, ...] = ()
-    """What the model says, request by request, as chunks of Chat Completions."""
+    """What comes back, request by request."""
     arguments: tuple[str, ...] = ()
     typed: str = ""
     printed: str = ""
+    keys: str = "sk-example"
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
@@ -62,6 +64,34 @@ CASES = {
         answers=(say("Hello Ann."), say("Once ", "upon"), say("Ann.")),
         printed="Hello Ann.\nOnce …\nAnn.\n",
     ),
+    "typed_output.py": Case(
+        arguments=("Tea with Ann at four",),
+        answers=(say('{"what": "Tea", "day": "today", "hour": 16, "guests": ["Ann"]}'),),
+        printed="today, 16: Tea, with Ann\n",
+    ),
+    "fallback.py": Case(
+        keys="sk-number-one,sk-number-two",
+        answers=(
+            (429, "rate limit"),
+            (404, "there is no such model"),
+            (429, "rate limit"),
+            say("Hello."),
+        ),
+        printed="openai/gpt-6.1-luna takes over from openai/gpt-6.1-sol: model_not_found.\n"
+        "Key …-one of 'openai' is set aside for 60 s (rate_limit); "
+        "the request went to key …-two.\n"
+        "Hello.\n",
+    ),
+    "sub_agent.py": Case(
+        answers=(
+            call("spawn_agent", '{"prompt": "Is it?", "agent": "friend"}'),
+            say("It warms."),
+            call("spawn_agent", '{"prompt": "Is it?", "agent": "foe"}'),
+            say("It stains."),
+            say("Drink it."),
+        ),
+        printed="friend: It warms.\nfoe: It stains.\njudge: Drink it.\n",
+    ),
     "own_provider.py": Case(arguments=("a  b",), printed="a b\ncost: 0.0\n"),
     "test_your_agent.py": Case(printed="2 tests passed\n"),
 }
@@ -75,8 +105,10 @@ async def serve(answers: tuple[Answer, ...]) -> AsyncGenerator[tuple[str, list[d
 
     async def complete(request: web.Request) -> web.Response:
         asked.append(await request.json())
-        body = event_stream(*waiting.pop(0))
-        return web.Response(body=body, content_type="text/event-stream")
+        answer = waiting.pop(0)
+        if isinstance(answer, tuple):
+            return web.json_response({"error": {"message": answer[1]}}, status=answer[0])
+        return web.Response(body=event_stream(*answer), content_type="text/event-stream")
 
     app = web.Application()
     app.router.add_post("/v1/chat/completions", complete)
@@ -93,7 +125,7 @@ async def run(name: str, case: Case, url: str, home: Path) -> tuple[int | None, 
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
-        "OPENAI_API_KEY": "sk-example",
+        "OPENAI_API_KEYS": case.keys,
         "OPENAI_BASE_URL": url,
         "PYTHONUTF8": "1",
     }

@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import importlib
 import itertools
 import json
 import re
@@ -45,6 +46,8 @@ PAGES = (
     "docs/concepts.md",
     "docs/contract.md",
     "docs/getting-started.md",
+    "docs/library.md",
+    "docs/models.md",
     "docs/rules.md",
 )
 
@@ -131,6 +134,8 @@ def test_a_module_says_what_is_public_in_order(path: Path) -> None:
 @pytest.mark.parametrize("name", FACES)
 def test_a_face_is_one_file_of_names(name: str) -> None:
     (path,) = ROOT.glob(f"packages/*/src/{name}/__init__.py")
+    stub = path.with_suffix(".pyi")  # where some names are imported late: what type checkers read
+    path = stub if stub.exists() else path
     tree = _tree(path)
     named: list[str] = []
     for node in tree.body[1:]:
@@ -149,6 +154,32 @@ def test_a_face_is_one_file_of_names(name: str) -> None:
             case _:
                 pytest.fail(f"{_name(path)}:{node.lineno} is neither an import nor `__all__`")
     assert sorted(named) == sorted(_public(tree) or [])
+
+
+@pytest.mark.parametrize("name", ["towline_agent", "towline_protocol"])
+def test_a_face_that_imports_late_has_the_names_of_its_stub(name: str) -> None:
+    face = importlib.import_module(name)
+    assert face.__file__ is not None
+    path = Path(face.__file__)
+    stub = _tree(path.with_suffix(".pyi"))
+    assert face.__all__ == _public(stub)
+    assert _homes(_tree(path)) | face._LATE == _homes(stub)
+    for home, names in face._LATE.items():
+        found = importlib.import_module(home)
+        assert {n: getattr(face, n) for n in names} == {n: getattr(found, n) for n in names}
+    with pytest.raises(AttributeError, match="no attribute 'nobody'"):
+        _ = face.nobody
+
+
+def _homes(tree: ast.Module) -> dict[str, tuple[str, ...]]:
+    """The names of a face by the modules of the package that define them."""
+    return {
+        node.module: tuple(alias.name for alias in node.names)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        and node.module is not None
+        and node.module.startswith("towline")
+    }
 
 
 @by_name
@@ -404,3 +435,40 @@ def test_every_setting_has_an_effect() -> None:
     )
     unused = [key for key in CONFIG_KEYS if not re.search(rf"config\.{key}\b", sources)]
     assert unused == [], "a setting that nothing reads must not be there"
+
+
+@pytest.mark.rules("A4.27")
+def test_what_can_lose_a_cancel_or_block_a_pool_is_banned(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import asyncio\n\nasyncio.wait_for\nasyncio.to_thread\n", encoding="utf-8")
+    ruff = Path(sys.executable).with_name("ruff")
+    found = subprocess.run(
+        [ruff, "check", "--config", ROOT / "pyproject.toml", "--select", "TID251", program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 1
+    assert "asyncio.wait_for" in found.stdout
+    assert "asyncio.to_thread" in found.stdout
+
+
+SCOPES = {"TaskGroup", "timeout", "timeout_at", "CancelScope", "move_on_after", "fail_after"}
+
+
+@pytest.mark.rules("A1.26")
+@by_name
+def test_no_generator_yields_inside_a_task_group_or_a_timeout(path: Path) -> None:
+    wrong: list[int] = []
+    for node in ast.walk(_tree(path)):
+        if not isinstance(node, ast.AsyncFunctionDef):
+            continue
+        if any("contextmanager" in ast.unparse(mark) for mark in node.decorator_list):
+            continue
+        for scope in ast.walk(node):
+            if not isinstance(scope, ast.AsyncWith | ast.With):
+                continue
+            opened = " ".join(ast.unparse(item.context_expr) for item in scope.items)
+            if SCOPES & set(re.findall(r"\w+", opened)):
+                wrong += [n.lineno for n in ast.walk(scope) if isinstance(n, ast.Yield)]
+    assert wrong == []

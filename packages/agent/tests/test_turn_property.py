@@ -4,9 +4,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
@@ -202,7 +202,8 @@ def journal(entries: Sequence[Entry]) -> dict[CallId, CallRecord]:
     asked: dict[PermissionId, CallId] = {}
 
     def note(call: CallId, **changes: object) -> None:
-        records[call] = replace(records.get(call, CallRecord(call=call)), **changes)  # type: ignore[arg-type]
+        record = records.get(call, CallRecord(call=call))
+        records[call] = msgspec.structs.replace(record, **changes)
 
     for event, _, _ in entries:
         match event:

@@ -47,7 +47,7 @@ async def run(*script: Script) -> tuple[ScriptedHost, ScriptedProvider, FakeCloc
     return host, provider, clock
 
 
-@pytest.mark.rules("A3.13", "A3.14")
+@pytest.mark.rules("A3.13", "A3.14", "A4.6")
 async def test_before_the_first_piece_it_is_tried_three_times_more() -> None:
     host, provider, clock = await run(down(), down(), down(), "Up again.")
     assert clock.sleeps == [1.0, 2.0, 4.0]

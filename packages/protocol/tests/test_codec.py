@@ -128,7 +128,7 @@ def test_unset_fields_stay_off_the_wire() -> None:
     }
 
 
-@pytest.mark.rules("C1.11")
+@pytest.mark.rules("C1.11", "A1.9")
 def test_unknown_fields_are_passed_over_and_open_words_kept() -> None:
     found = read(
         envelope(
@@ -144,7 +144,7 @@ def test_unknown_fields_are_passed_over_and_open_words_kept() -> None:
     }
 
 
-@pytest.mark.rules("C1.11")
+@pytest.mark.rules("C1.11", "A1.10", "A1.2")
 def test_an_unknown_block_keeps_its_place_among_known_ones() -> None:
     found = read(
         envelope(

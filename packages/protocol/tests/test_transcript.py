@@ -112,6 +112,7 @@ def check_pairs(messages: Sequence[Message]) -> None:
             assert any(isinstance(block, ToolCall) for block in before)
 
 
+@pytest.mark.rules("A4.1")
 def test_a_turn_reads_as_it_was_spoken() -> None:
     transcript = fold(
         *prompt(1), started(1), said(1, "let me see", call(1)), ended(1, "noon"), said(2, "noon.")

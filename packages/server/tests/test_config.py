@@ -38,6 +38,7 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         permission_window_s = 30
         server_name = "desk"
         tools = ["my_tools.weather:all", "-coding"]
+        fallbacks = ["openai/gpt-5", "local/x"]
     """)
     assert _load(file) == Config(
         data_dir=Path("/srv/towline"),
@@ -49,6 +50,7 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         permission_window_s=30,
         server_name="desk",
         tools=("my_tools.weather:all", "-coding"),
+        fallbacks=("openai/gpt-5", "local/x"),
     )
     assert set(CONFIG_KEYS) == set(Config.__struct_fields__)
 
@@ -67,12 +69,14 @@ def test_the_environment_writes_numbers_and_lists_as_text(file: Path) -> None:
         TOWLINE_PERMISSION_WINDOW_S="2.5",
         TOWLINE_DATA_DIR="/elsewhere",
         TOWLINE_TOOLS="mine.tools:all, -coding,",
+        TOWLINE_FALLBACKS="a/b, c/d",
         TOWLINE_REQUIRE="not ours",
     )
     assert config.roots == (Path("/a"), Path("/b"))
     assert config.permission_window_s == 2.5
     assert config.data_dir == Path("/elsewhere")
     assert config.tools == ("mine.tools:all", "-coding")
+    assert config.fallbacks == ("a/b", "c/d")
 
 
 def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +101,7 @@ def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("permission_window_s = nan", "nan", "a number of seconds from 1 to"),
         ("permission_window_s = true", "True", "a number of seconds from 1 to"),
         ('host = " "', "' '", "an address or host name"),
+        ('fallbacks = ["gpt"]', "['gpt']", "a list of 'provider/model'"),
         ('tools = "a:b"', "'a:b'", "a list of 'pkg.module:name'"),
         ('tools = ["weather"]', "['weather']", "'-NAME', which switches a set off"),
     ],
@@ -121,7 +126,10 @@ def test_a_bad_variable_and_a_bad_flag_are_named(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "hint"),
-    [("prot = 1", "Did you mean 'port'? "), ("[push]\nkey = 1", "Known keys: data_dir, host, ")],
+    [
+        ("prot = 1", "Did you mean 'port'? "),
+        ("[push]\nkey = 1", "Known keys: data_dir, fallbacks, host, "),
+    ],
 )
 def test_an_unknown_key_is_named_with_the_known_ones(file: Path, line: str, hint: str) -> None:
     file.write_text(line)

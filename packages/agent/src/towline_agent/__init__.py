@@ -3,6 +3,11 @@
 Start at `agent.py`, then `turn.py`: the whole path of a prompt stands there as a staircase.
 """
 
+# pyright: reportUnsupportedDunderAll=false
+
+from importlib import import_module
+from typing import Final
+
 from towline_agent.agent import Agent, AgentResult, EventStream, system_prompt
 from towline_agent.context.assemble import tool_specs
 from towline_agent.errors import (
@@ -19,6 +24,7 @@ from towline_agent.errors import (
     RateLimited,
     RequestRejected,
     ResponseMalformed,
+    StatedLimits,
     ToolDenied,
     ToolError,
     ToolInputInvalid,
@@ -33,6 +39,7 @@ from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import (
     ArgumentsPiece,
     Model,
+    Paced,
     Piece,
     Provider,
     Request,
@@ -43,48 +50,75 @@ from towline_agent.providers.base import (
     ThinkingPiece,
     ToolSpec,
 )
-from towline_agent.providers.catalog import LOCAL_MODEL_FACTS, Found, connect, discover
+from towline_agent.providers.cost import cost
 from towline_agent.providers.openai_chat.flags import ChatFlags
 from towline_agent.providers.openai_chat.provider import OpenAIChat
-from towline_agent.providers.transport import HttpAnswer, HttpCall, Transport, TransportFailed
-from towline_agent.tools.builtin import builtin_tools
+from towline_agent.providers.transport import (
+    CA_SETTING,
+    HttpAnswer,
+    HttpCall,
+    Transport,
+    TransportFailed,
+)
 from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
 from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
-from towline_agent.workspaces.local import LocalWorkspace
-from towline_agent.workspaces.processes import kill_process
 
 __all__ = [
+    "CA_SETTING",
     "EFFECTS",
     "LOCAL_MODEL_FACTS",
     "MODES",
+    "OAUTH_SERVICES",
+    "SIGN_IN_S",
+    "VENDORS",
     "AbortTurn",
     "Agent",
     "AgentResult",
+    "AgentRunner",
     "Answerer",
+    "Anthropic",
+    "AnthropicFlags",
     "ArgumentsPiece",
     "AuthenticationFailed",
+    "BearerCredential",
     "CallRecord",
     "CertificateUntrusted",
     "ChatFlags",
+    "Choice",
     "Clock",
     "ContextOverflow",
+    "Credential",
     "DirEntry",
     "EndpointNotFound",
     "EventStream",
     "Found",
+    "Gemini",
+    "GeminiFlags",
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "KeyCredential",
+    "KeyRing",
     "LimitReached",
+    "Listing",
     "LocalHost",
     "LocalWorkspace",
     "Mint",
     "Model",
     "ModelNotFound",
+    "NoCredential",
+    "OAuthClient",
+    "OAuthCredential",
+    "OAuthService",
+    "OAuthSignIn",
+    "OAuthTokens",
     "OpenAIChat",
+    "OpenAIResponses",
+    "OutputSpec",
+    "Paced",
     "Piece",
     "Plan",
     "ProgramResult",
@@ -96,10 +130,12 @@ __all__ = [
     "Request",
     "RequestRejected",
     "ResponseMalformed",
+    "ResponsesFlags",
     "Rule",
     "Slot",
     "Spent",
     "Start",
+    "StatedLimits",
     "StepAnswer",
     "StepFailed",
     "StepResult",
@@ -120,16 +156,87 @@ __all__ = [
     "Transport",
     "TransportFailed",
     "TurnEnd",
+    "Vendor",
     "Workspace",
     "builtin_tools",
+    "choose_model",
     "connect",
+    "cost",
     "discover",
+    "discover_local",
+    "fact_file",
+    "find_tools",
+    "installed_providers",
+    "is_for_words",
     "kill_process",
+    "known_model",
+    "known_names",
+    "list_models",
+    "make_spawn_agent",
     "make_tool",
     "mint_now",
+    "model_facts",
+    "parse_pasted_token",
     "parse_rule",
     "run_turn",
+    "show_key",
     "system_prompt",
     "tool",
     "tool_specs",
+    "vendor_keys",
 ]
+
+_LATE: Final = {
+    "towline_agent.providers.anthropic.flags": ("AnthropicFlags",),
+    "towline_agent.providers.anthropic.provider": ("Anthropic",),
+    "towline_agent.providers.catalog": (
+        "LOCAL_MODEL_FACTS",
+        "Found",
+        "connect",
+        "discover",
+        "model_facts",
+        "vendor_keys",
+    ),
+    "towline_agent.providers.choice": ("Choice", "choose_model", "is_for_words"),
+    "towline_agent.providers.credential": (
+        "BearerCredential",
+        "Credential",
+        "KeyCredential",
+        "NoCredential",
+        "OAuthCredential",
+        "parse_pasted_token",
+    ),
+    "towline_agent.providers.discovery": ("Listing", "discover_local", "list_models"),
+    "towline_agent.providers.facts": ("fact_file", "known_model", "known_names"),
+    "towline_agent.providers.gemini.flags": ("GeminiFlags",),
+    "towline_agent.providers.gemini.provider": ("Gemini",),
+    "towline_agent.providers.keys": ("KeyRing", "show_key"),
+    "towline_agent.providers.oauth": (
+        "OAUTH_SERVICES",
+        "OAuthClient",
+        "OAuthService",
+        "OAuthTokens",
+    ),
+    "towline_agent.providers.openai_responses.flags": ("ResponsesFlags",),
+    "towline_agent.providers.openai_responses.provider": ("OpenAIResponses",),
+    "towline_agent.providers.registry": ("installed_providers",),
+    "towline_agent.providers.sign_in": ("SIGN_IN_S", "OAuthSignIn"),
+    "towline_agent.providers.vendors": ("VENDORS", "Vendor"),
+    "towline_agent.tools.builtin": ("builtin_tools",),
+    "towline_agent.tools.output": ("OutputSpec",),
+    "towline_agent.tools.registry": ("find_tools",),
+    "towline_agent.tools.spawn": ("AgentRunner", "make_spawn_agent"),
+    "towline_agent.workspaces.local": ("LocalWorkspace",),
+    "towline_agent.workspaces.processes": ("kill_process",),
+}
+"""What only some programs need, by module: imported when they ask for it. Type checkers read
+`__init__.pyi`."""
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for late."""
+    home = next((module for module, names in _LATE.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"The module {__name__!r} has no attribute {name!r}.")
+    found = globals()[name] = getattr(import_module(home), name)
+    return found

@@ -2,12 +2,13 @@
 
 import asyncio
 import functools
+import os
 import platform
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
+
+import msgspec
 
 from towline_agent.background import run_in_background
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
@@ -21,7 +22,6 @@ from towline_agent.tools.tool import Tool
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import Workspace
-from towline_agent.workspaces.local import LocalWorkspace
 from towline_protocol import (
     Event,
     Limits,
@@ -36,8 +36,7 @@ _T = TypeVar("_T")
 _O = TypeVar("_O", covariant=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AgentResult(Generic[_O]):
+class AgentResult(msgspec.Struct, Generic[_O], frozen=True, kw_only=True):
     """What a run came to (A4.47)."""
 
     final_message: str
@@ -253,7 +252,7 @@ class Agent:
     def _plan(self, host: LocalHost, output: OutputSpec[Any] | None) -> Plan:
         if not self._providers:
             self._providers = tuple(_provider(model) for model in self._models)
-        workspace = _workspace(self._root or str(Path.cwd()))
+        workspace = _workspace(self._root or os.getcwd())  # noqa: PTH109 - `pathlib` is slow to import
         shown = workspace if any(tool.effect != "own" for tool in self.tools.values()) else None
         return Plan(
             provider=self._providers[0],
@@ -284,8 +283,11 @@ def _provider(model: str | Provider) -> Provider:
 
 
 @functools.lru_cache(maxsize=16)
-def _workspace(root: str) -> LocalWorkspace:
+def _workspace(root: str) -> Workspace:
     """Where runs work; it has no state of its own."""
+    # Files and processes are for runs, not for whoever imports the library.
+    from towline_agent.workspaces.local import LocalWorkspace
+
     return LocalWorkspace(root)
 
 

@@ -1,9 +1,9 @@
 """What a turn works with: the same for all its steps."""
 
-import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from towline_agent.host import Clock, Mint
 from towline_agent.limits import Slot
@@ -18,11 +18,12 @@ __all__ = ["CallRecord", "Plan"]
 
 
 def _jitter() -> float:
+    import random  # asked for by retries alone, and slow to import
+
     return random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, guards nothing
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """All that the loop needs beside the conversation."""
 
     provider: Provider
@@ -39,9 +40,9 @@ class Plan:
     """Ids."""
     mode: str = "ask"
     """The permission mode."""
-    rules: list[Rule] = field(default_factory=list[Rule])
+    rules: list[Rule] = msgspec.field(default_factory=list[Rule])
     """The session's rules; grows when a person allows something for the session."""
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     """The bounds of the turn."""
     slot: Slot | None = None
     """Shared by all who ask the same model, when it serves few at once."""
@@ -65,8 +66,7 @@ class Plan:
     """What the requests of one conversation share: its id (A2.29)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CallRecord:
+class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the log says already of a call that a crash cut (C5.5)."""
 
     call: CallId

@@ -1,6 +1,6 @@
 """Telling when a model goes round in a circle (A4.21, A4.22)."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ _Step = dict[tuple[str, str], tuple[Any, ...]]
 """What was called in a step, and what it came to; the same call twice counts once."""
 
 
-class Repeat(NamedTuple):
+class Repeat(msgspec.Struct, frozen=True):
     """The same calls, several steps in a row."""
 
     tools: str

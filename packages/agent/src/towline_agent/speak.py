@@ -1,9 +1,8 @@
 """What of an answer is said aloud (A4.30, A4.31)."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 __all__ = ["ASK_TO_SPEAK", "speak_text", "without_speak"]
 
@@ -17,25 +16,20 @@ ASK_TO_SPEAK: Final = (
 _CHARS: Final = 600
 """Of what is made of an answer without `<speak>` (A4.31)."""
 
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_TAG: Final = re.compile(r"(?<!`)<(/?)speak>(?!`)", re.IGNORECASE)
-_RULE: Final = re.compile(r"\s*[-=*_][-=*_\s]*")
-_BELOW_HEAD: Final = re.compile(r"\s*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?\s*")
-_MARK: Final = re.compile(r"\s*(?:(?:#{1,6}|[-*+]|\d{1,3}[.)])\s+|>\s?)+(?:\[[ xX]\]\s)?")
-_DEFINITION: Final = re.compile(r" {0,3}\[[^\[\]]{1,300}\]: ?\S+.*")
+_FENCE: Final = r" {0,3}(`{3,}|~{3,})"
+_TAG: Final = r"(?i)(?<!`)<(/?)speak>(?!`)"
+_RULE: Final = r"\s*[-=*_][-=*_\s]*"
+_BELOW_HEAD: Final = r"\s*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?\s*"
+_MARK: Final = r"\s*(?:(?:#{1,6}|[-*+]|\d{1,3}[.)])\s+|>\s?)+(?:\[[ xX]\]\s)?"
+_DEFINITION: Final = r" {0,3}\[[^\[\]]{1,300}\]: ?\S+.*"
 _ADDRESS: Final = r"\([^()\s]{0,2000}(?:\([^()\s]{0,300}\)[^()\s]{0,300})?(?: \"[^\"]{0,300}\")?\)"
-_IMAGE: Final = re.compile(r"!\[[^\[\]]{0,300}\]" + _ADDRESS)
-_LINK: Final = re.compile(r"\[([^\[\]]{1,300})\]" + _ADDRESS)
-_URL: Final = re.compile(r"<?(?:https?://|\bwww\.)[^\s<>]*[^\s<>.,;:!?)\]}'\"]>?", re.IGNORECASE)
-_EMPHASIS: Final = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|~~|`")
-_HOLLOW: Final = re.compile(r"\(\s*\)|\[\s*\]")
-_LOOSE: Final = re.compile(r"\s+([.,;:!?)\]])")
-_SENTENCE: Final = re.compile(r"[.!?…]['\")\]]?(?=\s|$)|[\u3002\uff01\uff1f]")
-
-
-class _Parted(NamedTuple):
-    spoken: str
-    written: str
+_IMAGE: Final = r"!\[[^\[\]]{0,300}\]" + _ADDRESS
+_LINK: Final = r"\[([^\[\]]{1,300})\]" + _ADDRESS
+_URL: Final = r"(?i)<?(?:https?://|\bwww\.)[^\s<>]*[^\s<>.,;:!?)\]}'\"]>?"
+_EMPHASIS: Final = r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|~~|`"
+_HOLLOW: Final = r"\(\s*\)|\[\s*\]"
+_LOOSE: Final = r"\s+([.,;:!?)\]])"
+_SENTENCE: Final = r"[.!?…]['\")\]]?(?=\s|$)|[\u3002\uff01\uff1f]"
 
 
 def speak_text(answer: str) -> str:
@@ -50,23 +44,19 @@ def speak_text(answer: str) -> str:
 
 def without_speak(text: str) -> str:
     """An answer as it is to be read: without what is only to be said."""
-    return _part(text).written
+    return _part(text)[1]
 
 
-def _part(text: str) -> _Parted:
-    """Part what is in `<speak>` from the rest; tags in code are none.
+def _part(text: str) -> tuple[str, str]:
+    """What stands in `<speak>`, and the rest; tags in code are none.
 
     One that is never closed counts to the end where it begins a line: the answer was cut there.
     """
-    code = _code_spans(text)
     spoken: list[str] = []
     written: list[str] = []
     at = 0  # the end of what is parted
     begin: re.Match[str] | None = None
-    for tag in _TAG.finditer(text):
-        before = bisect_right(code, tag.start(), key=_start_of) - 1
-        if before >= 0 and tag.start() < code[before][1]:
-            continue
+    for tag in _tags(text):
         if tag[1] and begin is not None:
             written.append(text[at : begin.start()])
             spoken.append(text[begin.end() : tag.start()])
@@ -78,13 +68,20 @@ def _part(text: str) -> _Parted:
         spoken.append(text[begin.end() :])
         at = len(text)
     if not at:
-        return _Parted("", text)
+        return "", text
     written.append(text[at:])
-    return _Parted(" ".join(" ".join(spoken).split()), "".join(written).strip())
+    return " ".join(" ".join(spoken).split()), "".join(written).strip()
 
 
-def _start_of(span: tuple[int, int]) -> int:
-    return span[0]
+def _tags(text: str) -> Iterator[re.Match[str]]:
+    """The tags that do not stand in fenced code."""
+    code = iter(_code_spans(text) if re.search(_TAG, text) else ())
+    start, end = next(code, (len(text), len(text)))
+    for tag in re.finditer(_TAG, text):
+        while end <= tag.start():
+            start, end = next(code, (len(text), len(text)))
+        if tag.start() < start:
+            yield tag
 
 
 def _code_spans(text: str) -> list[tuple[int, int]]:
@@ -92,7 +89,7 @@ def _code_spans(text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     fence, start, at = "", 0, 0
     for line in text.splitlines(keepends=True):
-        mark = _FENCE.match(line)
+        mark = re.match(_FENCE, line)
         if not fence and mark:
             fence, start = mark[1], at
         elif fence and mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
@@ -112,9 +109,9 @@ def _prose(text: str) -> Iterator[str]:
         kept += (*text[at:start].splitlines(), "")
         at = end
     for line in _without_tables(kept):
-        if _RULE.fullmatch(line) or _DEFINITION.fullmatch(line):
+        if re.fullmatch(_RULE, line) or re.fullmatch(_DEFINITION, line):
             continue
-        mark = _MARK.match(line)
+        mark = re.match(_MARK, line)
         said = _plain(line[mark.end() :] if mark else line)
         if said:
             yield f"{said}." if mark and said[-1].isalnum() else said
@@ -125,7 +122,7 @@ def _without_tables(lines: list[str]) -> Iterator[str]:
     table = False
     for place, line in enumerate(lines):
         after = lines[place + 1] if place + 1 < len(lines) else ""
-        if "|" in line and "|" in after and _BELOW_HEAD.fullmatch(after):
+        if "|" in line and "|" in after and re.fullmatch(_BELOW_HEAD, after):
             table = True
         elif not line.strip() or "|" not in line:
             table = False
@@ -134,16 +131,16 @@ def _without_tables(lines: list[str]) -> Iterator[str]:
 
 
 def _plain(line: str) -> str:
-    line = _LINK.sub(r"\1", _IMAGE.sub("", line))
-    line = _HOLLOW.sub("", _EMPHASIS.sub("", _URL.sub("", line)))
-    return _LOOSE.sub(r"\1", " ".join(line.split()))
+    line = re.sub(_LINK, r"\1", re.sub(_IMAGE, "", line))
+    line = re.sub(_HOLLOW, "", re.sub(_EMPHASIS, "", re.sub(_URL, "", line)))
+    return re.sub(_LOOSE, r"\1", " ".join(line.split()))
 
 
 def _cut(words: str) -> str:
     """The words up to a sentence's end within the bound, or to a word's."""
     if len(words) <= _CHARS:
         return words
-    ends = [found.end() for found in _SENTENCE.finditer(words[: _CHARS + 1])]
+    ends = [found.end() for found in re.finditer(_SENTENCE, words[: _CHARS + 1])]
     whole = [end for end in ends if end <= _CHARS]
     if whole:
         return words[: whole[-1]]

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+import msgspec
+
 from towline_agent.context.assemble import Assembler
-from towline_agent.errors import RateLimited
+from towline_agent.errors import AuthenticationFailed, RateLimited
 from towline_agent.host import Host
 from towline_agent.limits import Spent
 from towline_agent.message import MessageWriter
@@ -27,15 +29,19 @@ from towline_agent.providers.base import (
     StepFailed,
     StepResult,
 )
-from towline_agent.providers.cost import cost
+from towline_agent.providers.cost import answer_cost, cost
 from towline_agent.tasks import heed_cancel
 from towline_protocol import (
+    CallId,
     Context,
     Fallback,
     Message,
     Notice,
+    SearchArtifact,
     StepEnded,
     StepStarted,
+    ToolEnded,
+    ToolProposed,
     Waiting,
     format_time,
 )
@@ -51,12 +57,13 @@ _WAITS: Final = 6
 """Rate-limit waits in a row (A3.23)."""
 _WAIT_S: Final = (1.0, 30.0, 120.0)
 """Least, usual and longest rate-limit wait (A3.22, A3.23)."""
+_SEARCH: Final = "web_search"
 _HOLDS: Final = 6
 """Times that one request is held back; then the provider's own word decides."""
 _SERVED_BY_OTHERS: Final = frozenset(
     {
         "overloaded", "server", "rate_limit", "quota", "daily_limit", "model_not_on_plan",
-        "model_not_found",
+        "model_not_found", "keys_unavailable",
     }
 )  # fmt: skip
 """Reasons for which the next model is asked (A3.35); a rate limit once its waits are used up."""
@@ -80,6 +87,7 @@ class Stepper:
         self._assembler = Assembler(plan)
         self._next = list(plan.fallbacks)
         self._waits = 0
+        self._told: set[str] = set()
 
     @property
     def model(self) -> Model:
@@ -126,8 +134,10 @@ class Stepper:
             await self._host.settle()
             result = await self._send(request, _ignore)
             heed_cancel()
-            self._spent.add(result.usage, cost(self.model, result.usage))
-            if isinstance(result, StepAnswer):
+            answered = isinstance(result, StepAnswer)
+            price = (answer_cost if answered else cost)(self.model, result.usage)
+            self._spent.add(result.usage, price)
+            if answered:
                 return result
             delay_s, reason = self._pause(result, retries)
             if delay_s is None:
@@ -173,7 +183,7 @@ class Stepper:
 
     def _keep(self, answer: StepAnswer, writer: MessageWriter, *, hand_over: bool) -> None:
         """Write the whole answer into the log."""
-        price = cost(self.model, answer.usage)
+        price = answer_cost(self.model, answer.usage)
         self._spent.add(answer.usage, price)
         self._waits = 0
         keep = 0 if hand_over else 1 if self.model.one_call_per_step else None
@@ -189,7 +199,11 @@ class Stepper:
             )
         )
         for notice in answer.notices:
-            self._host.emit(Notice(code="provider", message=notice))
+            if notice not in self._told:  # what is left out is left out of each request alike
+                self._told.add(notice)
+                self._host.emit(Notice(code="provider", message=notice))
+        for search in answer.searches:
+            self._show_search(search)
         if dropped and not hand_over:
             self._host.emit(
                 Notice(
@@ -198,6 +212,31 @@ class Stepper:
                     "asked for one at a time.",
                 )
             )
+
+    def _show_search(self, search: SearchArtifact) -> None:
+        """Show what the provider's own search found as the call that it was (A2.63)."""
+        call = CallId(self._plan.mint("call"))
+        arguments = msgspec.json.encode({"query": search.query}).decode()
+        self._host.emit(
+            ToolProposed(
+                call=call,
+                tool=_SEARCH,
+                arguments=arguments,
+                title=search.query or "Search the web",
+                effect="network",
+            )
+        )
+        status = "completed" if search.error_code is None else "failed"
+        self._host.emit(
+            ToolEnded(
+                call=call,
+                status=status,
+                content=(),
+                is_error=status == "failed",
+                duration_ms=0,
+                artifacts=(search,),
+            )
+        )
 
     def _pause(self, failed: StepFailed, retries: int) -> tuple[float | None, str]:
         """How long to wait before the same request goes again; `None` for never."""
@@ -219,7 +258,8 @@ class Stepper:
     def _fall_back(self, failed: StepFailed) -> bool:
         """Go on with the next model, for the rest of the turn (A3.35)."""
         error = failed.error
-        if failed.streamed or error.reason not in _SERVED_BY_OTHERS or not self._next:
+        wrong = isinstance(error, AuthenticationFailed)  # a person must mend it
+        if failed.streamed or wrong or error.reason not in _SERVED_BY_OTHERS or not self._next:
             return False
         before, self.provider = self.model.name, self._next.pop(0)
         self._waits = 0

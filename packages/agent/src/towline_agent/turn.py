@@ -11,7 +11,6 @@ or the answer that ends the turn, where the log left off.
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -23,7 +22,7 @@ from towline_agent.errors import ContextOverflow, ResponseMalformed, ToolInputIn
 from towline_agent.host import Host, Stop
 from towline_agent.limits import Spent, first_sentence
 from towline_agent.plan import CallRecord, Plan
-from towline_agent.providers.base import StepAnswer, StepFailed, StepResult
+from towline_agent.providers.base import Request, StepAnswer, StepFailed, StepResult
 from towline_agent.repeats import find_repeat
 from towline_agent.speak import ASK_TO_SPEAK, speak_text, without_speak
 from towline_agent.step import Stepper
@@ -57,8 +56,7 @@ _ENDS: Final = frozenset({"max_tokens", "refusal"})
 """Why an answer without calls is the last one, whatever it holds."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Start:
+class Start(msgspec.Struct, frozen=True, kw_only=True):
     """Where a turn begins, or where a crash cut it."""
 
     turn: TurnId
@@ -67,9 +65,9 @@ class Start:
     """The prompt that it takes; admitted already."""
     attempt: int = 0
     """0 for a new turn, else how often it was resumed (C5.4)."""
-    journal: dict[CallId, CallRecord] = field(default_factory=dict[CallId, CallRecord])
+    journal: dict[CallId, CallRecord] = msgspec.field(default_factory=dict[CallId, CallRecord])
     """What the log says of the calls that a crash cut."""
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = msgspec.field(default_factory=Spent)
     """What it used before the crash."""
     elapsed_s: float = 0.0
     """Seconds since the turn started."""
@@ -79,8 +77,7 @@ class Start:
     """Whether the prompt asks for words to say aloud (A4.30)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TurnEnd:
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a turn ended."""
 
     event: TurnCompleted | TurnFailed | TurnCancelled
@@ -274,7 +271,7 @@ class _Turn:
         overflow = False
         while True:
             refusal = await self._compactor.make_room(
-                self._host, self._stepper.consult, facts=self._stepper.model, overflow=overflow
+                self._host, self._sum_up, facts=self._stepper.model, overflow=overflow
             )
             if refusal is not None:
                 return StepFailed(error=refusal)
@@ -287,6 +284,12 @@ class _Turn:
             overflow = isinstance(result.error, ContextOverflow)
             if not overflow:
                 return result
+
+    async def _sum_up(self, request: Request) -> StepResult:
+        """Ask for a summary, and say so: it takes as long as an answer (A4.36)."""
+        told = "The conversation is being summed up to fit the model's window."
+        self._host.emit(Notice(code="compacting", message=told))
+        return await self._stepper.consult(request)
 
     def _trailing(self, messages: tuple[Message, ...]) -> str:
         """The words of this step alone (A4.11, A4.12)."""

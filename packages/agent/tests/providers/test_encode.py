@@ -220,6 +220,7 @@ def test_empty_texts_and_empty_messages_are_left_out() -> None:
         assistant(Text(text=""), call("a", "w")),
         Message("tool", (result("a", Text(text="")),)),
         assistant(Text(text="")),
+        assistant(Text(text=" \n")),
         assistant(Thinking(text="hm")),
         Message("user", (Text(text=""),)),
     )

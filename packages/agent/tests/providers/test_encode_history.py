@@ -197,3 +197,19 @@ def test_a_tool_of_the_providers_own_is_named_as_left_out() -> None:
     request = Request(model="m", messages=(HI,), server_tools=("web_search",))
     encoded = encode_request(request, MODEL, ChatFlags(), stream=True, official=False)
     assert "own tools were not offered" in encoded.notices[0]
+
+
+@pytest.mark.rules("R37")
+def test_two_messages_of_a_person_in_a_row_become_one() -> None:
+    silent = Message("assistant", (Thinking(text="hm"), Text(text=" ")))
+    picture = Image(media_type="image/png", data="eA==")
+    history = (HI, silent, Message("user", (Text(text="There?"),)))
+    assert sent(history) == [{"role": "user", "content": "Hi\n\nThere?"}]
+    (both,) = sent((*history, Message("user", (picture,))))
+    assert [part["type"] for part in both["content"]] == ["text", "image_url"]
+    said = Message("assistant", (Text(text="Yes."),))
+    assert [message["role"] for message in sent((HI, said, HI, HI))] == [
+        "user",
+        "assistant",
+        "user",
+    ]

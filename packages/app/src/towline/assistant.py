@@ -18,11 +18,16 @@ INSTRUCTIONS: Final = (
 """Short on purpose: a small model reads every word again and again."""
 
 
-def make_assistant(tools: Iterable[Tool] | None = None) -> AgentSpec:
+def make_assistant(
+    tools: Iterable[Tool] | None = None, fallbacks: tuple[str, ...] = ()
+) -> AgentSpec:
     """The spec: tools and short instructions.
 
     Args:
         tools: What it may call; `None` for the built-in tools.
+        fallbacks: Models that are asked when a session's own cannot serve.
     """
     given = builtin_tools() if tools is None else tools
-    return AgentSpec(name=NAME, instructions=INSTRUCTIONS, tools=Toolset(given))
+    return AgentSpec(
+        name=NAME, instructions=INSTRUCTIONS, tools=Toolset(given), fallbacks=fallbacks
+    )

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,16 +11,21 @@ import msgspec
 
 from towline.local_provider import LOCAL_MODEL, LocalProvider, OnNote, OnProgress, Warm
 from towline.picks import Picks
-from towline.secrets import stored_keys, stored_providers
-from towline_agent import Found, Transport, connect, discover
-from towline_agent.providers.choice import Choice as Newest
-from towline_agent.providers.choice import choose_model as choose_live
-from towline_agent.providers.discovery import discover_local, list_models
-from towline_agent.providers.vendors import VENDORS
+from towline.secrets import stored_credential, stored_keys, stored_providers
+from towline_agent import VENDORS, Found, Transport, connect, discover, discover_local, list_models
+from towline_agent import Choice as Newest
+from towline_agent import choose_model as choose_live
 from towline_protocol import TowlineError
 from towline_server import Connection
 
-__all__ = ["Choice", "Models", "choose_model", "find_model", "read_stored_keys"]
+__all__ = [
+    "Choice",
+    "Models",
+    "choose_model",
+    "discover_signed_in",
+    "find_model",
+    "read_stored_keys",
+]
 
 _LOOK_S: Final = 3.0
 """Seconds to ask a provider for its newest model while a person waits for the start."""
@@ -49,6 +54,15 @@ def read_stored_keys(environ: Mapping[str, str] = os.environ) -> dict[str, tuple
     Blocks for some seconds at most; where nothing is kept nothing is asked.
     """
     return {name: stored_keys(name, environ) for name in stored_providers(environ)}
+
+
+def discover_signed_in(environ: Mapping[str, str] = os.environ) -> tuple[Found, ...]:
+    """The providers that a person has signed in to and keeps no key for (A2.64)."""
+    return tuple(
+        Found(provider=name, model=VENDORS[name].default_model, why="you are signed in there")
+        for name in stored_providers(environ)
+        if name in VENDORS and not stored_keys(name, environ)
+    )
 
 
 def choose_model(
@@ -104,16 +118,20 @@ async def find_model(
     """
     if named is not None:
         return choose_model(named, environ)
-    found = list(discover(environ, stored))
+    found = [*discover(environ, stored), *(discover_signed_in(environ) if stored else ())]
+    silent = ""
     for place, one in enumerate(found):
         if one.model is None and VENDORS[one.provider].key_optional:  # an address of one's own
             newest = await _ask(one.provider, environ, stored, transport)
             found[place] = msgspec.structs.replace(one, model=newest and newest.model)
+            if newest is None:
+                silent = f"{one.why}, but nothing there names its models; name one with --model. "
     choice = _first(found, picks)
     if choice is None:
         choice = _first(await discover_local(transport, environ), picks)
     if choice is None:
-        return choose_model(None, {})
+        ours = choose_model(None, {})
+        return replace(ours, why=silent + ours.why)
     provider, _, model = choice.model.partition("/")
     vendor = VENDORS.get(provider)
     picked = picks is not None and picks.last(provider) is not None
@@ -194,4 +212,6 @@ class Models:
         """
         if model == LOCAL_MODEL:
             return Connection(self.local, self.local.slot)
-        return Connection(connect(model, self._environ, stored=self._stored))
+        provider = model.partition("/")[0].partition("+")[0]
+        credential = stored_credential(provider, self._environ) if self._stored else None
+        return Connection(connect(model, self._environ, stored=self._stored, credential=credential))

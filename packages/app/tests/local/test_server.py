@@ -101,6 +101,7 @@ async def test_another_key_is_refused_and_each_start_has_its_own(model: Path) ->
         assert (await ask(second, second.key))[1]["template"] == ""
 
 
+@pytest.mark.rules("A2.92")
 async def test_warming_sends_prompt_and_tools_and_returns_the_speed(model: Path) -> None:
     tool = {"type": "function", "function": {"name": "now", "parameters": {"type": "object"}}}
     async with asyncio.timeout(BOUND_S), serve_model(model, FACTS) as running:

@@ -1,5 +1,10 @@
 """The words of towline: pure data and pure functions, without I/O."""
 
+# pyright: reportUnsupportedDunderAll=false
+
+from importlib import import_module
+from typing import Final
+
 from towline_protocol.artifacts import (
     Artifact,
     AudioArtifact,
@@ -11,32 +16,6 @@ from towline_protocol.artifacts import (
     SearchItem,
     TranscriptArtifact,
     UnknownArtifact,
-)
-from towline_protocol.codec import (
-    decode_answer,
-    decode_blocks,
-    decode_envelope,
-    decode_frame,
-    encode,
-)
-from towline_protocol.commands import (
-    AnswerPermission,
-    Claim,
-    Claimed,
-    CreateSession,
-    Health,
-    Identity,
-    Interrupt,
-    Interrupted,
-    Pairing,
-    PermissionAnswered,
-    Problem,
-    PromptAccepted,
-    PromptBlock,
-    SendPrompt,
-    SessionInfo,
-    SessionList,
-    ViewAnswer,
 )
 from towline_protocol.content import (
     Block,
@@ -107,16 +86,6 @@ from towline_protocol.events import (
     Waiting,
 )
 from towline_protocol.faults import FAULT_CODES, Fault, FaultCode
-from towline_protocol.frames import (
-    CONTROL_FRAMES,
-    Broken,
-    Control,
-    Frame,
-    Gap,
-    Hello,
-    Partial,
-    Reset,
-)
 from towline_protocol.ids import (
     CallId,
     CheckpointId,
@@ -130,10 +99,7 @@ from towline_protocol.ids import (
     mint_id,
 )
 from towline_protocol.messages import STOP_REASONS, Limits, Message, Usage
-from towline_protocol.operations import CONTRACT_HEADER, CONTRACT_VERSION, OPERATIONS, Operation
 from towline_protocol.permissions import DENY, Option, permission_digest
-from towline_protocol.reducer import empty_view, reduce
-from towline_protocol.schema import typescript_shapes, typescript_types
 from towline_protocol.sse import MAX_EVENT_BYTES, SseDecoder, SseEvent, encode_comment, encode_event
 from towline_protocol.times import format_time, parse_time
 from towline_protocol.transcript import (
@@ -141,18 +107,6 @@ from towline_protocol.transcript import (
     INTERRUPTED,
     Transcript,
     cut_to_head,
-)
-from towline_protocol.view import (
-    REDUCER_VERSION,
-    CallView,
-    Decision,
-    EndedTurn,
-    Mark,
-    MessageView,
-    OpenMessage,
-    QueuedPrompt,
-    SessionView,
-    TurnView,
 )
 
 __all__ = [
@@ -313,3 +267,79 @@ __all__ = [
     "typescript_shapes",
     "typescript_types",
 ]
+
+_LATE: Final = {
+    "towline_protocol.codec": (
+        "decode_answer",
+        "decode_blocks",
+        "decode_envelope",
+        "decode_frame",
+        "encode",
+    ),
+    "towline_protocol.commands": (
+        "AnswerPermission",
+        "Claim",
+        "Claimed",
+        "CreateSession",
+        "Health",
+        "Identity",
+        "Interrupt",
+        "Interrupted",
+        "Pairing",
+        "PermissionAnswered",
+        "Problem",
+        "PromptAccepted",
+        "PromptBlock",
+        "SendPrompt",
+        "SessionInfo",
+        "SessionList",
+        "ViewAnswer",
+    ),
+    "towline_protocol.frames": (
+        "CONTROL_FRAMES",
+        "Broken",
+        "Control",
+        "Frame",
+        "Gap",
+        "Hello",
+        "Partial",
+        "Reset",
+    ),
+    "towline_protocol.operations": (
+        "CONTRACT_HEADER",
+        "CONTRACT_VERSION",
+        "OPERATIONS",
+        "Operation",
+    ),
+    "towline_protocol.reducer": (
+        "empty_view",
+        "reduce",
+    ),
+    "towline_protocol.schema": (
+        "typescript_shapes",
+        "typescript_types",
+    ),
+    "towline_protocol.view": (
+        "REDUCER_VERSION",
+        "CallView",
+        "Decision",
+        "EndedTurn",
+        "Mark",
+        "MessageView",
+        "OpenMessage",
+        "QueuedPrompt",
+        "SessionView",
+        "TurnView",
+    ),
+}
+"""What only some programs need, by module: imported when they ask for it. Type checkers read
+`__init__.pyi`."""
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for late."""
+    home = next((module for module, names in _LATE.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"The module {__name__!r} has no attribute {name!r}.")
+    found = globals()[name] = getattr(import_module(home), name)
+    return found

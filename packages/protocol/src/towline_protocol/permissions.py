@@ -1,6 +1,5 @@
 """Permission requests: the options a person is offered and the digest that binds an answer."""
 
-import hashlib
 from typing import Final
 
 import msgspec
@@ -44,6 +43,8 @@ def permission_digest(
         base_hashes: Hashes of the files that the preview shows.
         options: The option ids, as offered.
     """
+    import hashlib  # with the first request: it brings OpenSSL along
+
     state = hashlib.sha256()
     for part in (permission, tool, arguments, cwd, *base_hashes, *options):
         raw = part.encode()

@@ -296,7 +296,7 @@ def _comment(text: str, indent: str) -> str:
     return "\n".join([f"{indent}/**", *(f"{indent} * {row}" for row in words), f"{indent} */"])
 
 
-_BARE_KEY: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_BARE_KEY: Final = "[A-Za-z_][A-Za-z0-9_]*"
 
 
 def _literal(value: Any, indent: str = "", used: int = 0) -> str:
@@ -324,4 +324,4 @@ def _flat(value: Any) -> str:
 
 
 def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _flat(key)
+    return key if re.fullmatch(_BARE_KEY, key) else _flat(key)

@@ -18,7 +18,7 @@ MAX_EVENT_BYTES: Final = 8 * 1024 * 1024
 provider's whole answer in one event passes and a peer that never ends a line does not fill the
 memory."""
 
-_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_LINE_END: Final = rb"\r\n|\n|\r"
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -65,14 +65,23 @@ class SseDecoder:
         if lines is None:
             return []
         events: list[SseEvent] = []
+        data = self._data
         for line in lines:
             if line.startswith(b"data: "):
-                self._add(line[6:])
+                data.append(
+                    line[6:]
+                )  # as `_add`, which a call would make slow: most lines are such
+                self._data_bytes += len(line) - 5
+                if self._open_bytes + self._data_bytes > self._max:
+                    raise self._too_large()
             elif line:
                 self._field(line)
             else:
-                if self._data:
-                    events.append(self._end_event())
+                if data:
+                    whole = data[0] if len(data) == 1 else b"\n".join(data)
+                    events.append(SseEvent(whole, self._event, self._id))
+                    data.clear()
+                    self._data_bytes = 0
                 self._event, self._id = "", None
         return events
 
@@ -102,7 +111,7 @@ class SseDecoder:
             chunk = b"".join([*self._parts, chunk])
             self._parts.clear()
             self._open_bytes = 0
-        lines = _LINE_END.split(chunk) if has_cr else chunk.split(b"\n")
+        lines = re.split(_LINE_END, chunk) if has_cr else chunk.split(b"\n")
         self._skip_lf = chunk.endswith(b"\r")
         rest = lines.pop()
         if self._first and lines:
@@ -135,12 +144,6 @@ class SseDecoder:
                 self.retry = int(value[:9])
             case _:
                 pass  # the standard: an unknown field is ignored
-
-    def _end_event(self) -> SseEvent:
-        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-        self._data.clear()
-        self._data_bytes = 0
-        return SseEvent(data, self._event, self._id)
 
     def _check(self) -> None:
         if self._open_bytes + self._data_bytes > self._max:

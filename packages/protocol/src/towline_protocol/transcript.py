@@ -1,6 +1,8 @@
 """From events to the messages a provider must see, always well paired (C5.7, D6)."""
 
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from towline_protocol.content import (
     Block,
@@ -62,7 +64,7 @@ class _Entry:
         self.results: Message | None = None  # made once: the same objects are sent with every step
 
 
-class _Count(NamedTuple):
+class _Count(msgspec.Struct, frozen=True):
     """How large the conversation was at some point."""
 
     tokens: int
@@ -159,13 +161,14 @@ class Transcript:
         which is not sent again; after a compaction it is the estimate of that. `None` when there is
         none yet.
         """
-        if self._counted is None:
+        counted = self._counted
+        if counted is None:
             return None
-        tokens, place, was_open = self._counted
-        since = list(self._results_of(self._entries[place - 1])) if was_open else []
+        place = counted.entries
+        since = list(self._results_of(self._entries[place - 1])) if counted.open else []
         for entry in self._entries[place:]:
             since += (entry.message, *self._results_of(entry))
-        return tokens, tuple(since)
+        return counted.tokens, tuple(since)
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """The calls of the last message that have no result yet, in the model's order."""

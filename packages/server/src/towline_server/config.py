@@ -37,6 +37,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The folders an agent may work in; absolute (D2)."""
     model: str | None = None
     """`provider/model` of new sessions; `None` to choose by what is there."""
+    fallbacks: tuple[str, ...] = ()
+    """`provider/model` of those that are asked when a session's own cannot serve (A3.35)."""
     mode: str = "ask"
     """The mode of new sessions: `ask` or `auto`."""
     permission_window_s: float = 120.0
@@ -74,6 +76,12 @@ def _model(value: Any) -> str:
     if not (provider and slash and model):
         raise ValueError
     return _text(value)
+
+
+def _models(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError  # noqa: TRY004 - the caller makes one sentence of all of these
+    return tuple(_model(item) for item in cast("list[Any]", value))
 
 
 def _port(value: Any) -> int:
@@ -132,6 +140,7 @@ _KEYS: Final[dict[str, _Key]] = {
     "port": _Key(_port, "a whole number from 0 (any free port) to 65535", int),
     "roots": _Key(_folders, "a list of absolute folders, or ones that start with ~", _split_paths),
     "model": _Key(_model, "'provider/model', such as 'openai/gpt-5'"),
+    "fallbacks": _Key(_models, "a list of 'provider/model'", _split_list),
     "mode": _Key(_one_of("ask", "auto"), "'ask' or 'auto'"),
     "permission_window_s": _Key(_window, _SECONDS, float),
     "server_name": _Key(_text, "some text"),

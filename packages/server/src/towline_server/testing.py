@@ -55,6 +55,7 @@ async def open_test_app(
     tools: Sequence[Tool] = (),
     mode: str = "auto",
     limits: Limits | None = None,
+    fallbacks: tuple[str, ...] = (),
     store: SqliteStore | None = None,
     connect: Connect | None = None,
     clock: Clock | None = None,
@@ -72,6 +73,7 @@ async def open_test_app(
         tools: What the one agent may call.
         mode: The mode of new sessions.
         limits: The bounds of turns.
+        fallbacks: Models that are asked when a session's own cannot serve.
         store: A store of your own, which stays open; else one in memory.
         connect: Finds the provider of a model, in place of `provider`.
         clock: Time.
@@ -89,7 +91,13 @@ async def open_test_app(
         del model
         return Connection(provider)
 
-    spec = AgentSpec(name=DEFAULT_AGENT, tools=Toolset(tools), limits=limits or Limits())
+    spec = AgentSpec(
+        name=DEFAULT_AGENT,
+        tools=Toolset(tools),
+        limits=limits or Limits(),
+        fallbacks=fallbacks,
+        server_tools=("web_search",),
+    )
     fleet = Agents(
         {DEFAULT_AGENT: spec},
         connect=connect or connect_always,

@@ -67,6 +67,7 @@ async def test_a_new_session_has_what_was_asked_for_and_is_idle(
     assert answer.view.session == made.id
 
 
+@pytest.mark.rules("A2.93")
 async def test_a_session_may_begin_with_a_prompt_which_gives_it_its_title(
     client: AppClient,
 ) -> None:

@@ -6,13 +6,12 @@ up in one `compacted` event; what the log holds is untouched.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from towline_agent.context.assemble import Assembler
 from towline_agent.context.cut import Entry, Fill, plan_cut, saved_by, should_compact
-from towline_agent.context.summary import plan_summary, sum_up
 from towline_agent.errors import ContextOverflow
 from towline_agent.host import Host
 from towline_agent.plan import Plan
@@ -119,6 +118,9 @@ class Compactor:
         event = Compacted(cut=cut, before_tokens=fill.used, after_tokens=after) if cut else None
         if not should_compact(after, fill.limit):
             return _Done(event)
+        # Few conversations come so far.
+        from towline_agent.context.summary import plan_summary, sum_up
+
         span = None
         if ask is not None:
             span = plan_summary(self._plan, entries, fill, facts=facts, cut=cut)
@@ -131,7 +133,7 @@ class Compactor:
         return _Done(summed or event, asked=True, helped=summed is not None)
 
 
-class _Done(NamedTuple):
+class _Done(msgspec.Struct, frozen=True):
     """What one compaction came to."""
 
     event: Compacted | None

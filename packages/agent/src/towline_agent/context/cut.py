@@ -1,6 +1,6 @@
 """Cutting long results of calls down to their heads (A4.32 to A4.35)."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -31,7 +31,7 @@ _NEWEST: Final = 4
 """Results that are never cut (A4.33)."""
 
 
-class Fill(NamedTuple):
+class Fill(msgspec.Struct, frozen=True):
     """How full the window is."""
 
     used: int

@@ -12,8 +12,8 @@ __all__ = ["ACTIONS", "Rule", "match", "parse_rule"]
 ACTIONS: Final = ("allow", "ask", "deny")
 """What a rule can say."""
 
-_TOOL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}|\*")
-_SHAPE: Final = re.compile(r"(\S+) ([^\s(]+)(?:\((.*)\))?", re.DOTALL)
+_TOOL: Final = r"[A-Za-z0-9_-]{1,64}|\*"
+_SHAPE: Final = r"(?s)(\S+) ([^\s(]+)(?:\((.*)\))?"
 """The pattern goes to the last bracket, so it may hold brackets, spaces and line ends itself."""
 
 
@@ -34,7 +34,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.action!r} is nothing a permission rule can say; use `allow`, `ask` or "
                 "`deny`."
             )
-        if _TOOL.fullmatch(self.tool) is None:
+        if re.fullmatch(_TOOL, self.tool) is None:
             raise UsageError(
                 f"{self.tool!r} in a permission rule is no tool's name; use the name or `*`."
             )
@@ -51,7 +51,7 @@ def parse_rule(text: str) -> Rule:
     Raises:
         UsageError: The text is no rule.
     """
-    found = _SHAPE.fullmatch(text.strip())
+    found = re.fullmatch(_SHAPE, text.strip())
     if found is None:
         raise UsageError(
             f"{text!r} is not a permission rule; write `allow|ask|deny tool(pattern)`."

@@ -12,15 +12,15 @@ import msgspec
 
 __all__ = ["Ability", "ability_of", "plain_name"]
 
-_DATE: Final = re.compile(r"[-@](?:20\d{6}|20\d{2}-\d{2}-\d{2}|latest|default)$")
-_CLOUD: Final = re.compile(
+_DATE: Final = r"[-@](?:20\d{6}|20\d{2}-\d{2}-\d{2}|latest|default)$"
+_CLOUD: Final = (
     r"(?:[a-z-]{2,6}\.|global\.)?"
-    r"(?:amazon|anthropic|deepseek|google|meta|minimax|mistral|moonshotai|openai|qwen|xai|zai)\.",
+    r"(?:amazon|anthropic|deepseek|google|meta|minimax|mistral|moonshotai|openai|qwen|xai|zai)\."
 )
 """How a cloud writes whose model it is: `us.anthropic.claude-…-v1:0`."""
-_CLOUD_VERSION: Final = re.compile(r"-v\d+$")
-_POINT: Final = re.compile(r"(?<=\d)[.p](?=\d)")
-_TURNED: Final = re.compile(r"claude-(\d+(?:-\d+)?)-(opus|sonnet|haiku)(?=-|$)")
+_CLOUD_VERSION: Final = r"-v\d+$"
+_POINT: Final = r"(?<=\d)[.p](?=\d)"
+_TURNED: Final = r"claude-(\d+(?:-\d+)?)-(opus|sonnet|haiku)(?=-|$)"
 """Newer names have the number last, and some gateways the other way round."""
 
 _SAMPLING: Final = ("temperature", "top_p")
@@ -149,11 +149,11 @@ def plain_name(model: str) -> str:
     `claude-opus-4-5@20251101` are all `claude-opus-4-5`.
     """
     name = model.lower().rsplit("/", 1)[-1].split(":", 1)[0]
-    cloud = _CLOUD.match(name)
+    cloud = re.match(_CLOUD, name)
     if cloud is not None:
-        name = _CLOUD_VERSION.sub("", name[cloud.end() :])
-    name = _POINT.sub("-", _DATE.sub("", name))
-    turned = _TURNED.match(name)
+        name = re.sub(_CLOUD_VERSION, "", name[cloud.end() :])
+    name = re.sub(_POINT, "-", re.sub(_DATE, "", name))
+    turned = re.match(_TURNED, name)
     if turned is not None and not turned[1].startswith("3"):
         name = f"claude-{turned[2]}-{turned[1]}{name[turned.end() :]}"
     return name

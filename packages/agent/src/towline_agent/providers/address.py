@@ -11,12 +11,12 @@ from towline_protocol import UsageError
 
 __all__ = ["Address", "is_safe", "parse_address"]
 
-_URL: Final = re.compile(r"https?://[^\s\"'<>`\\]+", re.IGNORECASE)
-_TRAILING: Final = re.compile(
+_URL: Final = r"(?i)https?://[^\s\"'<>`\\]+"
+_TRAILING: Final = (
     r"(?:/(?P<version>v1))?"
     r"(?:/(?P<call>chat/completions|responses|models|messages(?:/count_tokens)?))?/*$"
 )
-_VERSION: Final = re.compile(r"/v\d+[a-z0-9]*(?=/|$)")
+_VERSION: Final = r"/v\d+[a-z0-9]*(?=/|$)"
 _PUNCTUATION: Final = ".,;:!?)]}"
 
 
@@ -39,7 +39,7 @@ def parse_address(pasted: str) -> Address:
     Raises:
         UsageError: There is no URL, or one with a password in it.
     """
-    found = _URL.search(pasted)
+    found = re.search(_URL, pasted)
     if found is None:
         raise UsageError(f"{pasted[:80]!r} holds no http or https URL; paste the base URL.")
     try:
@@ -53,11 +53,11 @@ def parse_address(pasted: str) -> Address:
     if parts.username is not None or parts.password is not None:
         raise UsageError("The base URL holds a user or password; pass the key as `api_key`.")
     scheme, host = parts.scheme.lower(), parts.netloc.lower()
-    trailing = _TRAILING.search(parts.path)
+    trailing = re.search(_TRAILING, parts.path)
     assert trailing is not None  # it matches an empty end too
     path = parts.path[: trailing.start()]
     base = urlunsplit((scheme, host, path, "", ""))
-    named = trailing["version"] or trailing["call"] or _VERSION.search(path)
+    named = trailing["version"] or trailing["call"] or re.search(_VERSION, path)
     version = "/v1" if trailing["version"] or not named else ""
     return Address(base=base, api=base + version)
 

@@ -11,7 +11,7 @@ from towline_protocol import UsageError
 
 __all__ = ["Choice", "choose_model", "find_vendor", "is_for_words"]
 
-_NO_WORDS: Final = re.compile(
+_NO_WORDS: Final = (
     r"embed|(?:^|[-_/.:])(?:aqa|asr|audio|bge|clip|dall-e|davinci|e5|flux|gte|guard|image|imagen"
     r"|imagine|live|livetranslate|lyria|minilm|moderation|ocr|orpheus|realtime|rerank|reranker|sora"
     r"|speech|stable-diffusion|transcribe|tts|veo|video|voxtral|whisper)(?:$|[-_/.:\d])"
@@ -56,7 +56,7 @@ def choose_model(provider: str, live: Sequence[str] = (), last: str | None = Non
 
 def is_for_words(model: str) -> bool:
     """Whether a model of this name may answer in words: no embeddings, speech or pictures."""
-    return _NO_WORDS.search(model.lower()) is None
+    return re.search(_NO_WORDS, model.lower()) is None
 
 
 def find_vendor(provider: str) -> Vendor:

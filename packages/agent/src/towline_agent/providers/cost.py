@@ -5,7 +5,7 @@ from typing import Final
 from towline_agent.providers.base import Model
 from towline_protocol import Usage
 
-__all__ = ["cost"]
+__all__ = ["answer_cost", "cost"]
 
 _MILLION: Final = 1_000_000
 
@@ -33,6 +33,13 @@ def cost(model: Model, usage: Usage) -> float | None:
             return None
         total += tokens * price
     return total / _MILLION
+
+
+def answer_cost(model: Model, usage: Usage) -> float | None:
+    """The same for a whole answer: one that nobody counted has cost something, if not nothing."""
+    if usage == Usage() and (model.price_input or model.price_output):
+        return None
+    return cost(model, usage)
 
 
 def _first(*prices: float | None) -> float | None:

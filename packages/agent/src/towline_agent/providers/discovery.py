@@ -13,6 +13,7 @@ from towline_agent.providers.address import parse_address
 from towline_agent.providers.base import Provider, Request, StepFailed
 from towline_agent.providers.catalog import Found, connect, vendor_keys
 from towline_agent.providers.choice import choose_model, is_for_words
+from towline_agent.providers.credential import Credential
 from towline_agent.providers.errors import (
     Peer,
     answer_error,
@@ -78,6 +79,7 @@ async def list_models(
     env: Mapping[str, str] | None = None,
     *,
     stored: Mapping[str, Sequence[str]] | None = None,
+    credential: Credential | None = None,
     transport: Transport | None = None,
 ) -> Listing:
     """The models that a provider offers just now; the known ones, and why, when it cannot say.
@@ -86,6 +88,7 @@ async def list_models(
         name: The provider, or `provider/model`.
         env: Where keys and addresses are looked up; `None` for the process's environment.
         stored: Keys that are kept for providers, by their names.
+        credential: A sign-in, for when there is no key at all.
         transport: Who carries the requests; `None` for the process's own.
 
     Raises:
@@ -94,7 +97,7 @@ async def list_models(
     env = os.environ if env is None else env
     watch = _Watch(transport or _shared_transport())
     spelled = name if "/" in name else f"{name}/any"
-    provider = connect(spelled, env, stored=stored, transport=watch)
+    provider = connect(spelled, env, stored=stored, credential=credential, transport=watch)
     try:
         async with asyncio.timeout(_LIST_S):
             models = await provider.models()

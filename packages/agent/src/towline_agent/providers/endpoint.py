@@ -10,7 +10,6 @@ import msgspec
 
 from towline_agent.errors import EndpointNotFound, ProviderError, RateLimited
 from towline_agent.host import Clock, SystemClock
-from towline_agent.providers.address import is_safe, parse_address
 from towline_agent.providers.base import Model, StepAnswer, StepFailed, StepResult
 from towline_agent.providers.credential import Credential, auth_headers
 from towline_agent.providers.errors import (
@@ -275,6 +274,9 @@ class Endpoint:
         suggested_model: str | None,
     ) -> Peer:
         """Where requests go; what is wrong with it waits for a step."""
+        # Its parser of addresses is imported with the first provider, not with the library.
+        from towline_agent.providers.address import is_safe, parse_address
+
         facts = self.model
         try:
             url = parse_address(base_url).api

@@ -1,6 +1,5 @@
 """What the body of an error says, in whatever shape a vendor sends it (A3.19)."""
 
-import html
 import json
 import re
 from typing import Any, Final, cast
@@ -20,9 +19,9 @@ _DEPTH: Final = 6
 """Levels of errors, lists and texts inside each other that are looked into; real ones have five."""
 _MAX_TEXT: Final = 4000
 """Characters of a message that are looked at."""
-_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,400})", re.IGNORECASE)
-_HIDDEN: Final = re.compile(r"<(script|style)\b[^>]*>.*?</\1>", re.IGNORECASE | re.DOTALL)
-_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
+_TITLE: Final = r"(?i)<title[^>]*>([^<]{1,400})"
+_HIDDEN: Final = r"(?is)<(script|style)\b[^>]*>.*?</\1>"
+_TAG: Final = r"<[^<>]{0,2000}>"
 _STATUSES: Final = range(100, 600)
 _STATUS_DIGITS: Final = 3
 
@@ -135,10 +134,13 @@ def _plain(text: str) -> str:
     """The words of a page, or the text itself."""
     if not text.startswith("<"):
         return _line(text)
-    title = _TITLE.search(text)
+    import html  # its table of signs is large, and few programs ever meet a page
+
+    title = re.search(_TITLE, text)
     if title:
         return _line(html.unescape(title[1]))
-    return _line(html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", text[:_MAX_TEXT]))))
+    shown = re.sub(_HIDDEN, " ", text[:_MAX_TEXT])
+    return _line(html.unescape(re.sub(_TAG, " ", shown)))
 
 
 def _line(text: str) -> str:

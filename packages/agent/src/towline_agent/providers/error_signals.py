@@ -122,7 +122,7 @@ KINDS: Final[dict[str, Kind]] = {
     "plain_http": Kind(
         EndpointNotFound,
         "{url} is not encrypted and not on this machine, so nothing was sent; take an https "
-        "address, or allow plain http for it.",
+        "address, or allow plain http with `allow_http=True` or TOWLINE_ALLOW_HTTP=1.",
     ),
 }
 """What each kind is as an exception and as a sentence (A3.21)."""

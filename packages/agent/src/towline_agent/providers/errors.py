@@ -38,17 +38,16 @@ _BODY_MAX: Final = 4000
 """Characters of an answer that an error keeps."""
 _KEPT_HEADERS: Final = ("retry", "ratelimit", "request-id")
 _NOT_IMPLEMENTED: Final = 501
-_NAMED: Final = re.compile(
-    r"\b(function|tool|parameter|property|field|argument|schema|name)s?:? "
-    r"(?P<mark>['\"`])[^'\"`\s]{1,128}(?P=mark)",
-    re.IGNORECASE,
+_NAMED: Final = (
+    r"(?i)\b(function|tool|parameter|property|field|argument|schema|name)s?:? "
+    r"(?P<mark>['\"`])[^'\"`\s]{1,128}(?P=mark)"
 )
 """A name that a vendor repeats out of the request. A tool called `check_permission` says nothing
 about what went wrong."""
 _SUGGESTING: Final = ("model_not_on_plan", "daily_limit")
 """Kinds that only another model, or another day, helps (A3.18)."""
-_NO_LIMIT: Final = re.compile(r'"(?:quotavalue|quota_limit_value)":"?0"?[,}]')
-_NO_LIMIT_WORDED: Final = re.compile(r"\blimit: 0\b(?!\.\d)")
+_NO_LIMIT: Final = r'"(?:quotavalue|quota_limit_value)":"?0"?[,}]'
+_NO_LIMIT_WORDED: Final = r"\blimit: 0\b(?!\.\d)"
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,13 +182,13 @@ def _error(
 def _telling(said: ErrorBody) -> str:
     """The words that say what kind it is."""
     reasons = [str(detail.get("reason") or "") for detail in said.details]
-    return " ".join([said.signs, _NAMED.sub(r"\1", said.message), *reasons])
+    return " ".join([said.signs, re.sub(_NAMED, r"\1", said.message), *reasons])
 
 
 def _refined(said: ErrorBody) -> str | None:
     """What Google's details add to a refusal (A3.17)."""
     text = _dumped(said.details).lower()
-    if _NO_LIMIT.search(text) or _NO_LIMIT_WORDED.search(said.message):
+    if re.search(_NO_LIMIT, text) or re.search(_NO_LIMIT_WORDED, said.message):
         return "model_not_on_plan"
     return "daily_limit" if "perday" in text else None
 

@@ -22,7 +22,7 @@ __all__ = [
     "known_names",
 ]
 
-_DATE: Final = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})$")
+_DATE: Final = r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})$"
 _TUNED: Final = "ft:"
 _BOUNDARIES: Final = "-@:/"
 """What a beginning of a name ends with: `gpt-5` begins `gpt-5-pro`, not `gpt-5.9`."""
@@ -98,7 +98,7 @@ def known_facts(vendor: str, model: str) -> Facts | None:
     """
     name = model.lower()
     names = _names(vendor)
-    found = names.get(name) or names.get(_DATE.sub("", name))
+    found = names.get(name) or names.get(re.sub(_DATE, "", name))
     if found is not None:
         return found
     rows = fact_file().vendors.get(vendor, ())

@@ -11,8 +11,8 @@ from towline_protocol import UsageError
 
 __all__ = ["named_headers"]
 
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE: Final = re.compile(r"[!-~]+(?:[ \t]+[!-~]+)*")
+_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_VALUE: Final = r"[!-~]+(?:[ \t]+[!-~]+)*"
 
 
 def named_headers(vendor: Vendor, env: Mapping[str, str]) -> dict[str, str]:
@@ -26,13 +26,13 @@ def named_headers(vendor: Vendor, env: Mapping[str, str]) -> dict[str, str]:
     if not text:
         return {}
     headers = _read(text)
-    if headers is None or not all(map(_NAME.fullmatch, headers)):
+    if headers is None or not all(re.fullmatch(_NAME, name) for name in headers):
         raise UsageError(
             f"{setting} holds something else than headers; write 'Name: value' lines, or a JSON "
             "object of texts."
         )
     for name, value in headers.items():
-        if not _VALUE.fullmatch(value):
+        if not re.fullmatch(_VALUE, value):
             raise UsageError(
                 f"The value of {name!r} in {setting} is empty or holds characters that no header "
                 "can; correct it."

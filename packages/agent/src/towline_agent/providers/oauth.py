@@ -4,11 +4,9 @@ A person signs in with `sign_in.OAuthSignIn`; `credential.OAuthCredential` keeps
 """
 
 import base64
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlencode
 
 import msgspec
 
@@ -38,7 +36,7 @@ _PASSING: Final = frozenset(
     | {"temporarily_unavailable"}
 )
 """Error codes that come with such a status all the same and pass by themselves."""
-_ERROR_CODE: Final = re.compile(r"[a-z_]{1,40}")
+_ERROR_CODE: Final = r"[a-z_]{1,40}"
 _GOOGLE_CLOUD: Final = "https://www.googleapis.com/auth/cloud-platform"
 
 
@@ -145,6 +143,10 @@ def consent_url(
         state: Comes back with it, unguessable.
         verifier: The secret of PKCE; only its SHA-256 stands in the address (RFC 7636).
     """
+    # Here and below: what a sign-in alone needs is not imported with every provider.
+    import hashlib
+    from urllib.parse import urlencode
+
     digest = hashlib.sha256(verifier.encode("ascii")).digest()
     query = {
         **service.parameters,
@@ -232,6 +234,8 @@ async def _ask(
     clock: Clock,
 ) -> tuple[OAuthTokens, str | None]:
     """The tokens that the endpoint gives for a form, and the scopes that it names."""
+    from urllib.parse import urlencode
+
     peer = Peer(provider=service.provider, model="", url=service.token_url)
     sent = {**form, "client_id": client.id}
     if client.secret:
@@ -275,7 +279,7 @@ def _refusal(
         said = msgspec.json.decode(answer.body, type=_TokenRefusal)
     except (msgspec.DecodeError, UnicodeDecodeError):
         said = _TokenRefusal()
-    code = said.error if _ERROR_CODE.fullmatch(said.error) else ""
+    code = said.error if re.fullmatch(_ERROR_CODE, said.error) else ""
     if code in _PASSING:
         return ProviderUnavailable(
             f"{service.title} does not give tokens for {service.provider!r} just now ({code}); try "

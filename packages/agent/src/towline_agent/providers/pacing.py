@@ -9,7 +9,6 @@ pacer.refused(error, sending)  # or pacer.answered(sending, tokens)
 """
 
 import functools
-import hashlib
 import math
 import threading
 from collections import deque
@@ -173,6 +172,8 @@ class Pacer:
 
 def hash_key(secret: str | None) -> str:
     """What stands for a credential in tables of the process, so that none keeps the secret."""
+    import hashlib  # with the first provider: it brings OpenSSL along
+
     return hashlib.blake2b((secret or "").encode(), digest_size=_HASH_BYTES).hexdigest()
 
 

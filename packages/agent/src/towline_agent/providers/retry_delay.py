@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 __all__ = ["MAX_DELAY_S", "duration_s", "exact_duration_s", "header_delay_s", "worded_delay_s"]
@@ -18,11 +17,10 @@ _UNIT: Final = (
     r"(?:milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|ms|[smhd])(?![a-z])"
     r"|(?:ms|[smhd])(?=\d)"
 )
-_PART: Final = re.compile(rf"({_AMOUNT}) ?({_UNIT})?", re.IGNORECASE)
-_WORDED: Final = re.compile(
-    r"(?:try again|retry|wait)(?: (?:in|after|for|at least|about)){0,3}:? "
-    rf"({_AMOUNT} ?(?:{_UNIT})?(?:,? ?{_AMOUNT} ?(?:{_UNIT})){{0,3}})",
-    re.IGNORECASE,
+_PART: Final = rf"(?i)({_AMOUNT}) ?({_UNIT})?"
+_WORDED: Final = (
+    r"(?i)(?:try again|retry|wait)(?: (?:in|after|for|at least|about)){0,3}:? "
+    rf"({_AMOUNT} ?(?:{_UNIT})?(?:,? ?{_AMOUNT} ?(?:{_UNIT})){{0,3}})"
 )
 
 
@@ -42,6 +40,9 @@ def header_delay_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     seconds = _number(value)
     if seconds is not None:
         return _bounded(seconds)
+    # The parser of mail headers is large, and most delays are numbers.
+    from email.utils import parsedate_to_datetime
+
     try:
         date = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
@@ -53,7 +54,7 @@ def header_delay_s(headers: Mapping[str, str], now_ms: int) -> float | None:
 
 def worded_delay_s(text: str) -> float | None:
     """The delay in words such as `Please try again in 1m30s`."""
-    found = _WORDED.search(text)
+    found = re.search(_WORDED, text)
     return duration_s(found[1]) if found else None
 
 
@@ -65,7 +66,7 @@ def duration_s(text: str) -> float | None:
 
 def exact_duration_s(text: str) -> float | None:
     """The same, neither rounded nor capped."""
-    parts = _PART.findall(text)
+    parts = re.findall(_PART, text)
     if not parts:
         return None
     return sum(float(amount) * _unit_s(unit) for amount, unit in parts)

@@ -27,14 +27,12 @@ _TOKEN_HEADERS: Final = (
 _PERIODLESS: Final = "x-ratelimit-limit-"
 _MINUTE_AT_MOST_S: Final = 90.0
 """A limit that fills up anew within this time is one of a minute, with room for rounding."""
-_COUNT: Final = re.compile(r"\d{1,12}", re.ASCII)
-_THEN_COUNT: Final = re.compile(
-    r"\b(requests?|tokens?) per min(?:ute)?\b[ .:]*(?:\([a-z]{1,9}\))?[ .:]*limit:? ([\d,]{1,15})",
-    re.ASCII,
+_COUNT: Final = r"(?a)\d{1,12}"
+_THEN_COUNT: Final = (
+    r"(?a)\b(requests?|tokens?) per min(?:ute)?\b[ .:]*(?:\([a-z]{1,9}\))?[ .:]*"
+    r"limit:? ([\d,]{1,15})"
 )
-_FIRST_COUNT: Final = re.compile(
-    r"([\d,]{1,15}) (?:input )?(requests?|tokens?) per min(?:ute)?\b", re.ASCII
-)
+_FIRST_COUNT: Final = r"(?a)([\d,]{1,15}) (?:input )?(requests?|tokens?) per min(?:ute)?\b"
 
 
 def stated_limits(
@@ -110,8 +108,8 @@ def _detailed(details: Iterable[Mapping[str, Any]]) -> list[tuple[str, int | Non
 
 
 def _worded(text: str) -> list[tuple[str, int]]:
-    after = [(found[1], found[2]) for found in _THEN_COUNT.finditer(text)]
-    before = [(found[2], found[1]) for found in _FIRST_COUNT.finditer(text)]
+    after = [(found[1], found[2]) for found in re.finditer(_THEN_COUNT, text)]
+    before = [(found[2], found[1]) for found in re.finditer(_FIRST_COUNT, text)]
     return [
         (f"{kind.rstrip('s')}s", count)
         for kind, digits in [*after, *before]
@@ -121,4 +119,4 @@ def _worded(text: str) -> list[tuple[str, int]]:
 
 def _number(value: Any) -> int | None:
     text = str(value)
-    return int(text) if _COUNT.fullmatch(text) else None
+    return int(text) if re.fullmatch(_COUNT, text) else None

@@ -311,6 +311,13 @@ VENDORS: Final[dict[str, Vendor]] = {
             url_setting="LLAMACPP_BASE_URL",
             local=True,
             flags=ChatFlags(effort=None),
+            messages=AnthropicFlags(
+                cache_marks=False,
+                schema_output=False,
+                documents=False,
+                unsigned_thinking=True,
+                web_search=None,
+            ),
             named_choice=False,
             none_without_tools=True,
             idle_s=_LOCAL_IDLE_S,

@@ -8,12 +8,12 @@ import msgspec
 
 __all__ = ["Docstring", "parse_docstring"]
 
-_SECTION: Final = re.compile(
+_SECTION: Final = (
     r"(Args|Arguments|Parameters|Returns?|Raises|Yields?|Examples?|Notes?|Attributes|Warnings?"
     r"|See Also):"
 )
 _PARAMETER_SECTIONS: Final = frozenset({"Args", "Arguments", "Parameters"})
-_PARAMETER: Final = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)")
+_PARAMETER: Final = r"\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)"
 
 
 class Docstring(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ def parse_docstring(text: str | None) -> Docstring:
     arguments: list[str] = []
     into: list[str] | None = summary
     for line in inspect.cleandoc(text or "").splitlines():
-        section = _SECTION.fullmatch(line.rstrip())
+        section = re.fullmatch(_SECTION, line.rstrip())
         if section is not None:
             into = arguments if section[1] in _PARAMETER_SECTIONS else None
         elif into is not None:
@@ -44,7 +44,7 @@ def _parameters(lines: list[str]) -> dict[str, str]:
     name = ""
     depth = min((_indent(line) for line in lines if line.strip()), default=0)
     for line in lines:
-        start = _PARAMETER.fullmatch(line.strip()) if _indent(line) == depth else None
+        start = re.fullmatch(_PARAMETER, line.strip()) if _indent(line) == depth else None
         if start is not None:
             name = start[1]
             found[name] = [start[2]]

@@ -25,7 +25,7 @@ __all__ = ["THREADS", "ToolHandler", "check_name", "make_tool", "tool"]
 THREADS: Final = ThreadPool("towline-tool", 16)
 """Where tools that are plain functions run: as many at once as a step's calls (A4.14, A4.25)."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
 
 _T = TypeVar("_T")
 _Words = Callable[[dict[str, Any]], str]
@@ -172,9 +172,10 @@ def check_name(name: str) -> str:
     Raises:
         UsageError: It is no tool's name.
     """
-    if _NAME.fullmatch(name) is None:
+    if re.fullmatch(_NAME, name) is None:
         raise UsageError(
-            f"{name!r} can't be a tool's name; use 1 to 64 letters, digits, `_` and `-`."
+            f"{name!r} can't be a tool's name; use 1 to 64 letters, digits, `_` and `-`, "
+            "beginning with a letter or `_`."
         )
     return name
 

@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, cast, overload
+
+import msgspec
 
 from towline_agent.errors import ToolInputInvalid
 from towline_agent.tools.arguments import parse_arguments
@@ -24,9 +25,9 @@ _DEFINITIONS: Final = "#/$defs/"
 _TRIES: Final = 1_000
 """Places of an answer where JSON may begin; a text with more of them is no answer."""
 
-_FENCED: Final = re.compile(r"^ {0,3}```[^\n`]*\n(.*?)^ {0,3}```", re.MULTILINE | re.DOTALL)
-_BEGIN: Final = re.compile(r"[{\[]")
-_IS_JSON: Final = re.compile(r"\{\s*[\"}]|\[[\s\[]*[\"{]|\[\s*\[[\s\[]*\d")
+_FENCED: Final = r"(?ms)^ {0,3}```[^\n`]*\n(.*?)^ {0,3}```"
+_BEGIN: Final = r"[{\[]"
+_IS_JSON: Final = r"\{\s*[\"}]|\[[\s\[]*[\"{]|\[\s*\[[\s\[]*\d"
 """How something begins that is meant as JSON, and no bracket in a sentence."""
 
 _JSON_TYPES: Final[dict[type, str]] = {
@@ -42,8 +43,7 @@ class _Broken(Exception):
     """JSON that begins and breaks off."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class OutputSpec(Generic[_T]):
+class OutputSpec(msgspec.Struct, Generic[_T], frozen=True, kw_only=True):
     """The type that an answer should have, told to a model and read back.
 
     ```python
@@ -168,7 +168,7 @@ def _candidates(text: str) -> Iterator[str]:
     """
     bare = text.strip()
     yield from (bare,) if _is_whole(bare) else ()
-    for fenced in reversed(_FENCED.findall(text)):
+    for fenced in reversed(re.findall(_FENCED, text)):
         yield from (fenced.strip(),) if _is_whole(fenced.strip()) else ()
     yield from reversed(list(_scan(text)))
 
@@ -183,9 +183,10 @@ def _is_whole(text: str) -> bool:
 
 def _scan(text: str) -> Iterator[str]:
     decoder = json.JSONDecoder()
+    bracket, is_json = re.compile(_BEGIN), re.compile(_IS_JSON)
     at = 0
     for _ in range(_TRIES):
-        found = _BEGIN.search(text, at)
+        found = bracket.search(text, at)
         if found is None:
             return
         begin = found.start()
@@ -194,7 +195,7 @@ def _scan(text: str) -> Iterator[str]:
         except RecursionError:
             return
         except json.JSONDecodeError as error:
-            if _IS_JSON.match(text, begin):
+            if is_json.match(text, begin):
                 raise _Broken(f"{error.msg} at character {error.pos}") from error
             at = begin + 1
         else:

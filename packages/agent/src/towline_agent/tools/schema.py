@@ -17,7 +17,7 @@ __all__ = ["Parameters", "describe_schema", "misfit", "read_parameters"]
 
 _STRUCT: Final = "Arguments"
 _REFERENCE: Final = "#/$defs/{name}"
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 """What every provider takes as a parameter's name."""
 _OUTLINE_CHARS: Final = 500
 """Of what a tool expects, told to a model whose call did not fit."""
@@ -107,7 +107,7 @@ def _check_parameter(parameter: inspect.Parameter, tool: str) -> None:
             f"Tool {tool!r}: a model can't fill parameter {name!r}; each parameter needs a name "
             "that it can be passed by, so no `*args`, `**kwargs` and no `/`."
         )
-    if _NAME.fullmatch(name) is None:
+    if re.fullmatch(_NAME, name) is None:
         raise UsageError(
             f"Tool {tool!r}: parameter {name!r} needs a name of 64 letters, digits and `_` at most."
         )

@@ -1,6 +1,5 @@
 """What a model may call, by name and in order."""
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -45,6 +44,8 @@ class Toolset(Mapping[str, Tool]):
         """A sentence for a model that called a tool which is not here, with the nearest name."""
         if not self._tools:
             return f"There is no tool {name!r}; there are no tools at all. Answer in words."
+        import difflib  # few calls are of a tool that is not here
+
         folded = {known.casefold(): known for known in self._tools}
         near = difflib.get_close_matches(name.casefold(), folded, n=1)
         hint = f" Did you mean {folded[near[0]]!r}?" if near else ""

@@ -359,8 +359,9 @@ def test_an_answer_to_go_on_with_ends_in_no_space() -> None:
     assert messages(*history)[1]["content"] == [{"type": "text", "text": "So"}]
     assert messages(*history, user("x"))[1]["content"] == [{"type": "text", "text": "So "}]
     sent = messages(*history, flags=AnthropicFlags(), trailing="<now>")
-    assert [part.get("cache_control") for part in sent[0]["content"]] == [SHORT, None]
-    assert sent[0]["content"][1]["text"] == "<now>"
+    assert [part.get("cache_control") for part in sent[0]["content"]] == [SHORT]
+    assert sent[1]["content"] == [{"type": "text", "text": "So "}]
+    assert sent[2] == {"role": "user", "content": [{"type": "text", "text": "<now>"}]}
 
 
 @pytest.mark.rules("A2.25", "R55")

@@ -161,7 +161,11 @@ def test_a_loop_that_began_without_thinking_goes_on_without() -> None:
     )
     assert not on(Message("assistant", (call,)), answered, *HI)  # one message with the results
     assert on(Message("assistant", (call,)), answered, Message("assistant", (Text(text="x"),)), *HI)
-    assert on(Message("assistant", (thought,)), Message("assistant", (call,)), answered)
+    # an answer that was only thought is not sent, so that nothing of it begins or ends a loop
+    only_thought = Message("assistant", (thought, Text(text=" ")))
+    assert not on(only_thought, Message("assistant", (call,)), answered)
+    assert not on(Message("assistant", (call,)), answered, only_thought, *HI)
+    assert on(only_thought, Message("assistant", (thought, call)), answered)
     assert on(Message("assistant", (call,)), answered, flags=AnthropicFlags(unsigned_thinking=True))
     assert plan(ADAPTIVE, effort="low", messages=(*HI, Message("assistant", (call,)), answered)).on
 

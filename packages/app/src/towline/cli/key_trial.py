@@ -5,10 +5,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from towline_agent import AuthenticationFailed, ProviderError
-from towline_agent.providers.credential import Credential
-from towline_agent.providers.discovery import Listing, list_models
-from towline_agent.providers.vendors import VENDORS
+from towline_agent import (
+    VENDORS,
+    AuthenticationFailed,
+    Credential,
+    Listing,
+    ProviderError,
+    list_models,
+)
 
 __all__ = ["KeyVerdict", "try_key", "try_login"]
 

@@ -25,9 +25,7 @@ from towline.secrets import (
     open_wallet,
     read_kept,
 )
-from towline_agent.providers.catalog import vendor_keys
-from towline_agent.providers.keys import show_key
-from towline_agent.providers.vendors import VENDORS
+from towline_agent import VENDORS, show_key, vendor_keys
 from towline_protocol import UsageError
 
 __all__ = ["ALIASES", "list_keys", "remove_keys", "say_place", "set_key", "try_keys"]

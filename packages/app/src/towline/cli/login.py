@@ -18,10 +18,15 @@ from towline.cli.command import command_name
 from towline.cli.keys import ALIASES, say_place
 from towline.cli.secret_input import check_secret, read_secret
 from towline.secrets import Login, keep_login, login_credential, open_wallet
-from towline_agent.providers.credential import parse_pasted_token
-from towline_agent.providers.oauth import OAUTH_SERVICES, OAuthClient, OAuthService
-from towline_agent.providers.sign_in import SIGN_IN_S, OAuthSignIn
-from towline_agent.providers.transport import CA_SETTING
+from towline_agent import (
+    CA_SETTING,
+    OAUTH_SERVICES,
+    SIGN_IN_S,
+    OAuthClient,
+    OAuthService,
+    OAuthSignIn,
+    parse_pasted_token,
+)
 from towline_protocol import UsageError
 
 __all__ = ["LoginOptions", "login", "open_browser"]

@@ -15,16 +15,28 @@ from towline.cli.keys import ALIASES
 from towline.cli.model_table import ModelRow, say, show_rows
 from towline.local import cached_model, model_facts, model_folder
 from towline.local_provider import LOCAL_MODEL
-from towline.models import Choice, find_model, read_stored_keys
+from towline.models import Choice, discover_signed_in, find_model, read_stored_keys
 from towline.paths import find_paths
 from towline.picks import Picks
-from towline_agent import LOCAL_MODEL_FACTS, Found, Model, Transport, discover
-from towline_agent.providers import catalog
-from towline_agent.providers.choice import choose_model, is_for_words
-from towline_agent.providers.discovery import Listing, discover_local, list_models
-from towline_agent.providers.facts import fact_file, known_model, known_names
-from towline_agent.providers.registry import installed_providers
-from towline_agent.providers.vendors import VENDORS
+from towline.secrets import stored_credential
+from towline_agent import (
+    LOCAL_MODEL_FACTS,
+    VENDORS,
+    Found,
+    Listing,
+    Model,
+    Transport,
+    choose_model,
+    discover,
+    discover_local,
+    fact_file,
+    installed_providers,
+    is_for_words,
+    known_model,
+    known_names,
+    list_models,
+)
+from towline_agent import model_facts as known_facts
 from towline_protocol import UsageError
 from towline_server import load_config
 
@@ -74,7 +86,9 @@ async def show_models(
     person = _look(environ)
     with _waiting("Looking for keys and local model servers…", as_json=as_json):
         local = await discover_local(transport, environ)
-    known = {one.provider: one for one in (*discover(environ, person.stored), *local)}
+    signed_in = discover_signed_in(environ) if person.stored else ()
+    found = (*discover(environ, person.stored), *signed_in, *local)
+    known = {one.provider: one for one in found}
     with _waiting(f"Asking {', '.join(known)}…", as_json=as_json or not known):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_ask(one, person, transport)) for one in known.values()]
@@ -150,9 +164,7 @@ async def _choose(person: _Person, transport: Transport | None) -> Choice:
 
 async def _ask(found: Found, person: _Person, transport: Transport | None) -> _Offer:
     try:
-        listing = await list_models(
-            found.provider, person.environ, stored=person.stored, transport=transport
-        )
+        listing = await _live(found.provider, person, transport)
     except UsageError as error:  # a setting of it is bad: the others are shown all the same
         return _Offer(provider=found.provider, found=found.why, problem=error.message)
     model, why = _pick(found.provider, listing, person.picks)
@@ -166,10 +178,20 @@ async def _ask(found: Found, person: _Person, transport: Transport | None) -> _O
     )
 
 
+async def _live(provider: str, person: _Person, transport: Transport | None) -> Listing:
+    return await list_models(
+        provider,
+        person.environ,
+        stored=person.stored,
+        credential=stored_credential(provider, person.environ) if person.stored else None,
+        transport=transport,
+    )
+
+
 async def _list(provider: str, person: _Person, transport: Transport | None) -> Listing:
     if provider == LOCAL_MODEL_FACTS.provider:
         return Listing(models=(LOCAL_MODEL_FACTS.id,), live=True)
-    listing = await list_models(provider, person.environ, stored=person.stored, transport=transport)
+    listing = await _live(provider, person, transport)
     if listing.live:
         return listing
     base = provider.partition("+")[0]
@@ -235,7 +257,7 @@ def _facts(model: str) -> Model:
     provider, _, name = model.partition("/")
     if provider == LOCAL_MODEL_FACTS.provider:
         return LOCAL_MODEL_FACTS
-    return catalog.model_facts(provider, name)
+    return known_facts(provider, name)
 
 
 def _dearer_from(facts: Model | None) -> int | None:

@@ -15,8 +15,7 @@ from towline.local import FetchProgress
 from towline.models import Models, find_model, read_stored_keys
 from towline.paths import find_paths
 from towline.picks import Picks
-from towline_agent import Agent
-from towline_agent.tools.registry import find_tools
+from towline_agent import Agent, find_tools
 from towline_protocol import (
     DENY,
     Event,
@@ -59,8 +58,10 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
                 stack.push_async_callback(models.local.aclose)
                 await models.local.start()
         connection = await models.connect(choice.model)
+        fallbacks = [(await models.connect(name)).provider for name in config.fallbacks]
         agent = Agent(
             connection.provider,
+            fallbacks=fallbacks,
             name=NAME,
             instructions=INSTRUCTIONS,
             tools=found.tools,

@@ -21,7 +21,7 @@ from towline.models import Choice, Models, find_model, read_stored_keys
 from towline.paths import Paths, find_paths
 from towline.picks import Picks
 from towline.warm import warm_local_model
-from towline_agent.tools.registry import find_tools
+from towline_agent import find_tools
 from towline_protocol import UsageError
 from towline_server import AgentSpec, Config, Ready, load_config, serve
 
@@ -106,7 +106,7 @@ def _assistant(config: Config, console: Console) -> AgentSpec:
     found = find_tools(config.tools)
     for notice in found.notices:
         console.print(f"  {escape(notice)}", soft_wrap=True)
-    return make_assistant(found.tools)
+    return make_assistant(found.tools, config.fallbacks)
 
 
 def _config(options: UpOptions, paths: Paths, environ: Mapping[str, str]) -> Config:

@@ -11,9 +11,15 @@ import msgspec
 from towline.secrets.provider import Login, keep_login, stored_login
 from towline.secrets.store import SecretsUnavailable
 from towline.secrets.wallet import open_wallet
-from towline_agent.providers.credential import BearerCredential, Credential, OAuthCredential
-from towline_agent.providers.oauth import OAUTH_SERVICES, OAuthClient, OAuthTokens
-from towline_agent.providers.transport import CA_SETTING
+from towline_agent import (
+    CA_SETTING,
+    OAUTH_SERVICES,
+    BearerCredential,
+    Credential,
+    OAuthClient,
+    OAuthCredential,
+    OAuthTokens,
+)
 
 __all__ = ["login_credential", "stored_credential"]
 

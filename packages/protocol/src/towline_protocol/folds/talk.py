@@ -59,7 +59,7 @@ TITLE_CHARS: Final = 60
 MAX_OPEN_BLOCKS: Final = 1024
 """Blocks of an open message: a peer cannot make a view grow by naming a far block."""
 
-_SPACE: Final = re.compile("[ \\t\\n\\r\\f\\v]+")
+_SPACE: Final = "[ \\t\\n\\r\\f\\v]+"
 _NO_TURN: Final = TurnId("")
 
 _set = msgspec.structs.replace
@@ -103,7 +103,7 @@ def _admitted(view: SessionView, envelope: Envelope, event: PromptAdmitted) -> S
     )
     title = view.title
     if title is None:
-        words = _SPACE.sub(" ", block_text(event.content)).strip(" ")
+        words = re.sub(_SPACE, " ", block_text(event.content)).strip(" ")
         title = words[:TITLE_CHARS] or None
     return _set(view, queue=(*view.queue, queued), title=title)
 

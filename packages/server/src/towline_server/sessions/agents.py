@@ -50,6 +50,10 @@ class AgentSpec:
     """What its model may call."""
     limits: Limits = field(default_factory=Limits)
     """The bounds of its turns."""
+    fallbacks: tuple[str, ...] = ()
+    """Models that are asked, in this order, when a session's own cannot serve (A3.35)."""
+    server_tools: tuple[str, ...] = ()
+    """Tools of the provider's own that it may use, such as `web_search` (A2.60)."""
 
 
 class Agents:
@@ -97,6 +101,8 @@ class Agents:
         """
         spec = self.spec(view.agent)
         connection = await self._connection(view.model)
+        others = [name for name in spec.fallbacks if name != view.model]
+        fallbacks = tuple([(await self._connection(name)).provider for name in others])
         workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden)
         return Plan(
             provider=connection.provider,
@@ -109,6 +115,9 @@ class Agents:
             rules=rules,
             limits=limits or spec.limits,
             slot=connection.slot,
+            fallbacks=fallbacks,
+            cache_key=view.session,
+            server_tools=spec.server_tools,
         )
 
     async def aclose(self) -> None:

@@ -1,7 +1,7 @@
 """What a log says: the state of a session, and where a crash cut its turn (C5.4 to C5.6). Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -202,7 +202,7 @@ def _fold_call(loaded: Loaded, event: Event) -> None:
 
 def _record(loaded: Loaded, call: CallId, **changes: object) -> None:
     record = loaded.journal.get(call, CallRecord(call=call))
-    loaded.journal[call] = replace(record, **changes)
+    loaded.journal[call] = msgspec.structs.replace(record, **changes)
 
 
 def _resolve(loaded: Loaded, event: PermissionResolved) -> None:

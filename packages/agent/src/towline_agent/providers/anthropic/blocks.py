@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from towline_agent.providers.anthropic.flags import AnthropicFlags
 from towline_agent.providers.anthropic.values import is_shallow, read_object
 from towline_agent.providers.anthropic.wire_ids import WireIds
+from towline_agent.providers.wire_call import wire_name
 from towline_protocol import Block, File, Image, Opaque, Text, Thinking, ToolCall, ToolResult
 
 __all__ = ["CITATIONS", "DIALECT", "BlockEncoder"]
@@ -75,7 +76,7 @@ class BlockEncoder:
         return out
 
     def _call(self, call: ToolCall, *, foreign: bool) -> _Json:
-        out: _Json = {"type": "tool_use", "id": self._ids.add(call), "name": call.name}
+        out: _Json = {"type": "tool_use", "id": self._ids.add(call), "name": wire_name(call.name)}
         out["input"] = _input(call.arguments)
         caller = read_object(call.signature) if call.signature and not foreign else None
         if caller:

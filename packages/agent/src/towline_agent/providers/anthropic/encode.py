@@ -31,6 +31,7 @@ def encode_request(
     *,
     stream: bool,
     history: HistoryEncoder | None = None,
+    paused: bool = False,
 ) -> Encoded:
     """The body of a request.
 
@@ -40,6 +41,7 @@ def encode_request(
         flags: How the gateway speaks.
         stream: Whether the answer is to be streamed.
         history: Keeps the JSON of what was sent before; `None` for nothing.
+        paused: The last message is an answer that paused, to be gone on with (A2.39).
     """
     notices: dict[str, None] = {}
     plan = plan_thinking(request, model, flags)
@@ -55,7 +57,7 @@ def encode_request(
         body["thinking"] = plan.thinking
     body.update(_output(request, flags, plan, notices))
     history = history or HistoryEncoder(model, flags)
-    written, left_out = history.encode(messages, request.trailing)
+    written, left_out = history.encode(messages, request.trailing, paused=paused)
     notices.update(left_out)
     return Encoded(
         body=b"".join((to_json(body)[:-1], b',"messages":[', written, b"]}")),

@@ -55,16 +55,17 @@ class HistoryEncoder:
         self._prefixes = Prefixes(self._begin, self._add, joint=b"")
 
     def encode(
-        self, messages: tuple[Message, ...], trailing: str = ""
+        self, messages: tuple[Message, ...], trailing: str = "", *, paused: bool = False
     ) -> tuple[bytes, dict[str, None]]:
         """The JSON of a conversation, joined by commas, and what was left out of it.
 
         Args:
             messages: The conversation.
             trailing: Words behind what is cached.
+            paused: The last message is an answer that paused: it stays the last.
 
-        The breakpoint of the tail and the trailing words go to the end of what was not said by the
-        model: what comes after that is an answer that is still being written.
+        The breakpoint of the tail goes to the end of what was not said by the model. An answer at
+        the end is one to go on with, unless trailing words say what was wrong with it.
         """
         messages = _with_results_first(messages)
         written, state = self._prefixes.encode(messages[:-1])
@@ -73,10 +74,13 @@ class HistoryEncoder:
             written += self._add(state, last)
         if state.role == _USER and self._flags.cache_marks:
             written = written[:-1] + _SHORT_MARK
-        if trailing.strip():
-            written += _joined(state, _USER, to_json({"type": "text", "text": trailing}))
+        words = to_json({"type": "text", "text": trailing}) if trailing.strip() else b""
+        if paused:
+            written += _joined(state, _USER, words)
         if last is not None and last.role == _ASSISTANT:
-            written += self._add(state, last, last=True)
+            written += self._add(state, last, last=paused or not words)
+        if not paused:
+            written += _joined(state, _USER, words)
         return written + _END if written else b"", state.blocks.notices
 
     def _begin(self) -> _State:

@@ -108,9 +108,8 @@ class Anthropic:
         while decoder.paused and isinstance(result, StepAnswer):
             so_far = Message("assistant", result.content, model=self.model.name)
             decoder.resume()
-            result = await self._ask(
-                msgspec.structs.replace(request, messages=(*request.messages, so_far)), decoder
-            )
+            longer = msgspec.structs.replace(request, messages=(*request.messages, so_far))
+            result = await self._ask(longer, decoder, paused=True)
         return result
 
     def pause_s(self, tokens: int) -> float:
@@ -125,11 +124,18 @@ class Anthropic:
         """Give back connections; idempotent, and the provider may be used again."""
         await self._endpoint.aclose()
 
-    async def _ask(self, request: Request, decoder: MessagesDecoder) -> StepResult:
+    async def _ask(
+        self, request: Request, decoder: MessagesDecoder, *, paused: bool = False
+    ) -> StepResult:
         return await self._endpoint.ask(
             "/messages",
             lambda: encode_request(
-                request, self.model, self._flags, stream=self._stream, history=self._history
+                request,
+                self.model,
+                self._flags,
+                stream=self._stream,
+                history=self._history,
+                paused=paused,
             ),
             decoder,
             stream=self._stream,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from towline_agent.providers.anthropic.blocks import DIALECT
 from towline_agent.providers.anthropic.flags import (
     BUDGETS,
     AnthropicFlags,
@@ -13,7 +14,7 @@ from towline_agent.providers.anthropic.flags import (
     claude_quirks,
 )
 from towline_agent.providers.base import Model, Request
-from towline_protocol import Message, Thinking, ToolResult
+from towline_protocol import Message, Opaque, Text, Thinking, ToolCall, ToolResult
 
 __all__ = ["MAX_TOKENS", "ThinkingPlan", "is_foreign", "plan_thinking"]
 
@@ -142,7 +143,8 @@ def _may_go_on(messages: tuple[Message, ...], model: Model) -> bool:
     """Whether thinking may be on: the API wants a tool loop that thinks to have begun so."""
     began: Message | None = None
     results = False
-    for answers, group in groupby(reversed(messages), key=_is_answer):
+    sent = (message for message in reversed(messages) if _says_something(message, model))
+    for answers, group in groupby(sent, key=_is_answer):
         if not answers:
             results = any(map(_is_results, group))
         elif results:
@@ -152,12 +154,30 @@ def _may_go_on(messages: tuple[Message, ...], model: Model) -> bool:
     if began is None or not began.content:
         return True
     first = began.content[0]
-    signed = isinstance(first, Thinking) and first.signature is not None
+    signed = isinstance(first, Thinking) and bool(first.signature)
     return signed and not is_foreign(began, model)
 
 
 def _is_answer(message: Message) -> bool:
     return message.role == "assistant"
+
+
+def _says_something(message: Message, model: Model) -> bool:
+    """Whether anything of a message is sent: an answer that was only thought leaves no trace."""
+    if not _is_answer(message):
+        return True
+    foreign = is_foreign(message, model)
+    for block in message.content:
+        match block:
+            case ToolCall():
+                return True
+            case Text(text=text) if text.strip():
+                return True
+            case Opaque(dialect=dialect) if dialect == DIALECT and not foreign:
+                return True
+            case _:
+                pass
+    return False
 
 
 def _is_results(message: Message) -> bool:

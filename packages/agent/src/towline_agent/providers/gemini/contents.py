@@ -232,8 +232,11 @@ def _know(state: _State, call: ToolCall) -> str | None:
     wire_id = call.wire_id or None
     if wire_id is not None:
         wire_id = call.id if wire_id in state.wire_ids else wire_id
+        while wire_id in state.wire_ids:
+            wire_id += "_"
         state.wire_ids.add(wire_id)
-    step = len(state.roles) - (state.role == _MODEL)
+    # its entry is not there yet; before a first one of the model a person's is put
+    step = max(1, len(state.roles) - (state.role == _MODEL))
     state.calls[call.id] = _Known(call.name, wire_id, len(state.calls), step)
     return wire_id
 

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 from towline_agent.providers.fragments import to_json
 from towline_agent.providers.gemini.decode import SIGNATURE
+from towline_agent.providers.wire_call import wire_name
 from towline_protocol import File, Image, Text, ToolCall, ToolResult
 
 __all__ = [
@@ -42,7 +43,7 @@ def call_part(call: ToolCall, wire_id: str | None, signature: str | None) -> _Js
         wire_id: Its id on the wire; `None` where the provider gave none (A2.48).
         signature: The proof that came with it (A2.46).
     """
-    called: _Json = {"name": call.name, "args": _arguments(call.arguments)}
+    called: _Json = {"name": _function_name(call.name), "args": _arguments(call.arguments)}
     if wire_id is not None:
         called["id"] = wire_id
     part: _Json = {"functionCall": called}
@@ -56,7 +57,8 @@ def response_part(result: ToolResult, name: str, wire_id: str | None) -> _Json:
     text = "\n".join(b.text for b in result.content if isinstance(b, Text) and b.text)
     if not text and any(isinstance(block, Image | File) for block in result.content):
         text = "What it returned is shown below."
-    answered: _Json = {"name": name, "response": {"error" if result.is_error else "output": text}}
+    response = {"error" if result.is_error else "output": text}
+    answered: _Json = {"name": _function_name(name), "response": response}
     if wire_id is not None:
         answered["id"] = wire_id
     return {"functionResponse": answered}
@@ -105,6 +107,12 @@ def replay_part(parts: list[_Json], raw: _Json) -> None:
         parts[-1] = {**parts[-1], **raw}
     else:
         parts.append({"text": "", **raw})
+
+
+def _function_name(name: str) -> str:
+    """A name as this API takes it: it begins with a letter or an underscore."""
+    name = wire_name(name)
+    return name if name[0].isalpha() or name[0] == "_" else f"_{name[:63]}"
 
 
 def _arguments(text: str) -> Any:

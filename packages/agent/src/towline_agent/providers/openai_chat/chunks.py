@@ -3,7 +3,9 @@
 Fields that vendors fill with other types than the official ones are `Any`; the decoder looks.
 """
 
+import functools
 import json
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 import msgspec
@@ -15,7 +17,7 @@ __all__ = [
     "Chunk",
     "Delta",
     "FunctionPart",
-    "decode_chunk",
+    "chunk_reader",
     "read_again",
 ]
 
@@ -94,10 +96,16 @@ class Chunk(msgspec.Struct, gc=False):
 
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What `decode_chunk` raises for bytes that it cannot read."""
+"""What a `chunk_reader` raises for bytes that it cannot read."""
 
-decode_chunk: Final = msgspec.json.Decoder(Chunk).decode
-"""A chunk out of JSON, fast; what it refuses is for `read_again`."""
+
+@functools.cache
+def chunk_reader() -> Callable[[bytes], Chunk]:
+    """Makes a chunk out of JSON, fast; what it refuses is for `read_again`.
+
+    Made at the first use: whoever never reads one need not wait for it.
+    """
+    return msgspec.json.Decoder(Chunk).decode
 
 
 def read_again(data: bytes) -> Chunk | None:

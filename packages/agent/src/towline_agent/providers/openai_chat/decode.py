@@ -23,7 +23,7 @@ from towline_agent.providers.openai_chat.chunks import (
     Choice,
     Chunk,
     Delta,
-    decode_chunk,
+    chunk_reader,
     read_again,
 )
 from towline_agent.providers.openai_chat.flags import ChatFlags
@@ -61,6 +61,7 @@ class ChatDecoder:
         self._peer = peer
         self._flags = flags
         self._answer = AnswerWriter(on_piece)
+        self._read_chunk = chunk_reader()
         self._tags = TagSplitter() if flags.think_tags else None
         self._say = self._answer.say if self._tags is None else self._say_tagged
         self._details = DetailLog() if flags.replay == DETAILS else None
@@ -82,7 +83,7 @@ class ChatDecoder:
             self._break(body_error(self._peer, data))
             return True
         try:
-            chunk = decode_chunk(data)
+            chunk = self._read_chunk(data)
         except UNREADABLE:
             return self._take_odd(data)
         if chunk.choices:

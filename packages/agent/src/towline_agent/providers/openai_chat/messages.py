@@ -1,7 +1,7 @@
 """The messages of Chat Completions. Pure: the same conversation, the same bytes."""
 
-import hashlib
 import json
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final, cast
@@ -12,6 +12,7 @@ from towline_agent.providers.base import Request, ToolSpec
 from towline_agent.providers.fragments import Prefixes, to_json
 from towline_agent.providers.openai_chat.decode import DETAILS, DIALECT
 from towline_agent.providers.openai_chat.flags import ChatFlags
+from towline_agent.providers.wire_call import wire_arguments, wire_name
 from towline_protocol import (
     Block,
     File,
@@ -31,8 +32,10 @@ _Json = dict[str, Any]
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SHORT_ID: Final = 9
+_JOINED: Final = frozenset({"tool", "user"})
 _ERROR_MARK: Final = "Error: "
-_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
+"""Ids that OpenAI takes, and all whom its gateways pass them on to."""
 
 
 class _Calls:
@@ -48,12 +51,20 @@ class _Calls:
     def copy(self) -> "_Calls":
         return _Calls(self.ids.copy(), self.names.copy(), self.taken.copy())
 
-    def add(self, call: ToolCall, *, short: bool) -> str:
-        """The id of a call on the wire: the provider's own where no earlier call has it."""
-        id_ = call.wire_id if call.wire_id and call.wire_id not in self.taken else call.id
-        self.taken.add(id_)
+    def add(self, call: ToolCall, *, short: bool, foreign: bool) -> str:
+        """The id of a call on the wire: the provider's own where no earlier call has it.
+
+        Another provider's goes only if this one could have made it.
+        """
+        wire = call.wire_id or ""
+        if foreign and _ID.fullmatch(wire) is None:
+            wire = ""
+        if not wire or wire in self.taken:
+            ours = call.id not in self.taken and _ID.fullmatch(call.id) is not None
+            wire = call.id if ours else _made(call.id, len(self.taken))
+        self.taken.add(wire)
         self.names[call.id] = call.name
-        wire = self.ids[call.id] = _shorten(id_) if short else id_
+        wire = self.ids[call.id] = _shorten(wire) if short else wire
         return wire
 
 
@@ -78,7 +89,7 @@ class MessageEncoder:
 
         The last one carries the trailing words, which the next request does not repeat.
         """
-        messages = _with_joined_results(request.messages)
+        messages = _joined(request.messages)
         encoded, calls = self._prefixes.encode(messages[:-1])
         wire = self._wire(calls, messages[-1]) if messages else []
         if request.trailing:
@@ -118,7 +129,7 @@ class MessageEncoder:
             for block in blocks
             if isinstance(block, ToolCall)
         ]
-        if not text and not asked:
+        if not text.strip() and not asked:
             return []  # nothing that this dialect can say (R37)
         message: _Json = {"role": "assistant", "content": text or None}
         if not foreign:
@@ -141,9 +152,12 @@ class MessageEncoder:
 
     def _call(self, calls: _Calls, call: ToolCall, *, foreign: bool) -> _Json:
         encoded: _Json = {
-            "id": calls.add(call, short=self._flags.short_call_ids),
+            "id": calls.add(call, short=self._flags.short_call_ids, foreign=foreign),
             "type": "function",
-            "function": {"name": call.name, "arguments": _arguments(call.arguments)},
+            "function": {
+                "name": wire_name(call.name),
+                "arguments": wire_arguments(call.arguments),
+            },
         }
         if call.signature and self._flags.call_signatures and not foreign:
             encoded["extra_content"] = {"google": {"thought_signature": call.signature}}
@@ -202,38 +216,58 @@ def _with_trailing(wire: list[_Json], words: str) -> list[_Json]:
     return [*wire[:-1], {**last, "content": [*content, _text(words)]}]
 
 
-def _with_joined_results(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Each run of tool messages as one: pictures come after all of a run (A2.5)."""
-    if not any(a.role == b.role == "tool" for a, b in pairwise(messages)):
-        return messages
+def _joined(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Each run of tool messages as one, and each run of a person's.
+
+    Pictures come after all results of a run (A2.5). After a turn without an answer two messages of
+    a person stand in a row, which some servers refuse.
+    """
+    said = tuple(message for message in messages if not _is_silent(message))
+    if not any(a.role == b.role and a.role in _JOINED for a, b in pairwise(said)):
+        return said
     joined: list[Message] = []
-    for message in messages:
-        if message.role == "tool" and joined and joined[-1].role == "tool":
-            joined[-1] = Message("tool", (*joined[-1].content, *message.content))
-        else:
+    for message in said:
+        before = joined[-1] if joined else None
+        if before is None or before.role != message.role or message.role not in _JOINED:
             joined.append(message)
+        else:
+            joined[-1] = Message(message.role, _together(before.content, message.content))
     return tuple(joined)
+
+
+def _is_silent(message: Message) -> bool:
+    """Whether it is an answer that this dialect cannot say: no words, no calls (R37)."""
+    return message.role == "assistant" and not any(
+        isinstance(block, ToolCall) or (isinstance(block, Text) and block.text.strip())
+        for block in message.content
+    )
+
+
+def _together(first: tuple[Block, ...], second: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks of both; words alone as one text, which every server takes."""
+    if all(isinstance(block, Text) for block in (*first, *second)):
+        return (Text(text=f"{block_text(first)}\n\n{block_text(second)}"),)
+    return (*first, *second)
 
 
 def _text(text: str) -> _Json:
     return {"type": "text", "text": text}
 
 
-def _arguments(text: str) -> str:
-    """Arguments that a server can parse: some refuse a whole history for one broken call."""
-    if not text:
-        return "{}"
-    try:
-        _OBJECT.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return json.dumps({"broken_arguments": text})
-    return text
+def _made(id_: str, number: int) -> str:
+    """An id that no other call has, for one whose own would be refused."""
+    import hashlib  # as below
+
+    told = f"{number} {id_}".encode("utf-8", "replace")
+    return f"call_{hashlib.sha256(told).hexdigest()[:32]}"
 
 
 def _shorten(id_: str) -> str:
     """An id of nine letters and digits: itself if it is one, else made from its hash."""
     if len(id_) == _SHORT_ID and id_.isascii() and id_.isalnum():
         return id_
+    import hashlib  # by few vendors alone: it brings OpenSSL along
+
     number = int.from_bytes(hashlib.sha256(id_.encode()).digest())
     return "".join(_BASE62[number // 62**place % 62] for place in range(_SHORT_ID))
 

@@ -9,6 +9,7 @@ from towline_agent.providers.openai_responses.flags import ResponsesFlags
 from towline_agent.providers.openai_responses.items import CALL, DIALECT, MESSAGE, REASONING
 from towline_agent.providers.openai_responses.kept import is_replayable
 from towline_agent.providers.openai_responses.wire import Wire
+from towline_agent.providers.wire_call import wire_arguments, wire_name
 from towline_protocol import Block, Opaque, Text, ToolCall, ToolResult
 
 __all__ = ["assistant_items"]
@@ -125,8 +126,8 @@ class _Items:
             **extra,
             "type": CALL,
             "call_id": next(self._names),
-            "name": call.name,
-            "arguments": _arguments(call.arguments),
+            "name": wire_name(call.name),
+            "arguments": wire_arguments(call.arguments),
         }
 
     def _named(self, raw: _Json, place: int) -> _Json:
@@ -161,14 +162,3 @@ def _signed(signature: str | None) -> _Json:
         return as_object(json.loads(signature))
     except (ValueError, RecursionError):
         return {}
-
-
-def _arguments(text: str) -> str:
-    """Arguments that a server can parse: some refuse a whole history for one broken call."""
-    if not text:
-        return "{}"
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    return text if isinstance(value, dict) else json.dumps({"broken_arguments": text})

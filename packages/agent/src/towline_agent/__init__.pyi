@@ -1,0 +1,218 @@
+"""An agent loop you can read in an evening.
+
+Start at `agent.py`, then `turn.py`: the whole path of a prompt stands there as a staircase.
+"""
+
+from towline_agent.agent import Agent, AgentResult, EventStream, system_prompt
+from towline_agent.context.assemble import tool_specs
+from towline_agent.errors import (
+    AbortTurn,
+    AuthenticationFailed,
+    CertificateUntrusted,
+    ContextOverflow,
+    EndpointNotFound,
+    LimitReached,
+    ModelNotFound,
+    ProviderError,
+    ProviderUnavailable,
+    QuotaExhausted,
+    RateLimited,
+    RequestRejected,
+    ResponseMalformed,
+    StatedLimits,
+    ToolDenied,
+    ToolError,
+    ToolInputInvalid,
+    ToolTimeout,
+)
+from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
+from towline_agent.limits import Slot, Spent
+from towline_agent.local_host import Answerer, LocalHost
+from towline_agent.permissions.gate import MODES
+from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.plan import CallRecord, Plan
+from towline_agent.providers.anthropic.flags import AnthropicFlags
+from towline_agent.providers.anthropic.provider import Anthropic
+from towline_agent.providers.base import (
+    ArgumentsPiece,
+    Model,
+    Paced,
+    Piece,
+    Provider,
+    Request,
+    StepAnswer,
+    StepFailed,
+    StepResult,
+    TextPiece,
+    ThinkingPiece,
+    ToolSpec,
+)
+from towline_agent.providers.catalog import (
+    LOCAL_MODEL_FACTS,
+    Found,
+    connect,
+    discover,
+    model_facts,
+    vendor_keys,
+)
+from towline_agent.providers.choice import Choice, choose_model, is_for_words
+from towline_agent.providers.cost import cost
+from towline_agent.providers.credential import (
+    BearerCredential,
+    Credential,
+    KeyCredential,
+    NoCredential,
+    OAuthCredential,
+    parse_pasted_token,
+)
+from towline_agent.providers.discovery import Listing, discover_local, list_models
+from towline_agent.providers.facts import fact_file, known_model, known_names
+from towline_agent.providers.gemini.flags import GeminiFlags
+from towline_agent.providers.gemini.provider import Gemini
+from towline_agent.providers.keys import KeyRing, show_key
+from towline_agent.providers.oauth import OAUTH_SERVICES, OAuthClient, OAuthService, OAuthTokens
+from towline_agent.providers.openai_chat.flags import ChatFlags
+from towline_agent.providers.openai_chat.provider import OpenAIChat
+from towline_agent.providers.openai_responses.flags import ResponsesFlags
+from towline_agent.providers.openai_responses.provider import OpenAIResponses
+from towline_agent.providers.registry import installed_providers
+from towline_agent.providers.sign_in import SIGN_IN_S, OAuthSignIn
+from towline_agent.providers.transport import (
+    CA_SETTING,
+    HttpAnswer,
+    HttpCall,
+    Transport,
+    TransportFailed,
+)
+from towline_agent.providers.vendors import VENDORS, Vendor
+from towline_agent.tools.builtin import builtin_tools
+from towline_agent.tools.function import ToolHandler, make_tool, tool
+from towline_agent.tools.output import OutputSpec
+from towline_agent.tools.registry import find_tools
+from towline_agent.tools.spawn import AgentRunner, make_spawn_agent
+from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
+from towline_agent.tools.toolset import Toolset
+from towline_agent.turn import Start, TurnEnd, run_turn
+from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
+from towline_agent.workspaces.local import LocalWorkspace
+from towline_agent.workspaces.processes import kill_process
+
+__all__ = [
+    "CA_SETTING",
+    "EFFECTS",
+    "LOCAL_MODEL_FACTS",
+    "MODES",
+    "OAUTH_SERVICES",
+    "SIGN_IN_S",
+    "VENDORS",
+    "AbortTurn",
+    "Agent",
+    "AgentResult",
+    "AgentRunner",
+    "Answerer",
+    "Anthropic",
+    "AnthropicFlags",
+    "ArgumentsPiece",
+    "AuthenticationFailed",
+    "BearerCredential",
+    "CallRecord",
+    "CertificateUntrusted",
+    "ChatFlags",
+    "Choice",
+    "Clock",
+    "ContextOverflow",
+    "Credential",
+    "DirEntry",
+    "EndpointNotFound",
+    "EventStream",
+    "Found",
+    "Gemini",
+    "GeminiFlags",
+    "Host",
+    "HttpAnswer",
+    "HttpCall",
+    "KeyCredential",
+    "KeyRing",
+    "LimitReached",
+    "Listing",
+    "LocalHost",
+    "LocalWorkspace",
+    "Mint",
+    "Model",
+    "ModelNotFound",
+    "NoCredential",
+    "OAuthClient",
+    "OAuthCredential",
+    "OAuthService",
+    "OAuthSignIn",
+    "OAuthTokens",
+    "OpenAIChat",
+    "OpenAIResponses",
+    "OutputSpec",
+    "Paced",
+    "Piece",
+    "Plan",
+    "ProgramResult",
+    "Provider",
+    "ProviderError",
+    "ProviderUnavailable",
+    "QuotaExhausted",
+    "RateLimited",
+    "Request",
+    "RequestRejected",
+    "ResponseMalformed",
+    "ResponsesFlags",
+    "Rule",
+    "Slot",
+    "Spent",
+    "Start",
+    "StatedLimits",
+    "StepAnswer",
+    "StepFailed",
+    "StepResult",
+    "Stop",
+    "SystemClock",
+    "TextPiece",
+    "ThinkingPiece",
+    "Tool",
+    "ToolContext",
+    "ToolDenied",
+    "ToolError",
+    "ToolHandler",
+    "ToolInputInvalid",
+    "ToolOutput",
+    "ToolSpec",
+    "ToolTimeout",
+    "Toolset",
+    "Transport",
+    "TransportFailed",
+    "TurnEnd",
+    "Vendor",
+    "Workspace",
+    "builtin_tools",
+    "choose_model",
+    "connect",
+    "cost",
+    "discover",
+    "discover_local",
+    "fact_file",
+    "find_tools",
+    "installed_providers",
+    "is_for_words",
+    "kill_process",
+    "known_model",
+    "known_names",
+    "list_models",
+    "make_spawn_agent",
+    "make_tool",
+    "mint_now",
+    "model_facts",
+    "parse_pasted_token",
+    "parse_rule",
+    "run_turn",
+    "show_key",
+    "system_prompt",
+    "tool",
+    "tool_specs",
+    "vendor_keys",
+]
