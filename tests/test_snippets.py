@@ -30,7 +30,7 @@ from towline_agent.testing import (
     call,
     event_stream,
 )
-from towline_protocol import Image, ToolResult, block_text
+from towline_protocol import Image, Text, ToolResult, block_text
 
 ROOT = Path(__file__).parents[1]
 SNIPPETS = ROOT / "docs_src"
@@ -281,8 +281,9 @@ def test_a_conversation_goes_on_with_what_was_said(run: Callable[[str], Ran]) ->
 
 def test_a_picture_goes_to_the_model(run: Callable[[str], Ran]) -> None:
     (request,) = run("library_picture").providers["gemini"].requests
-    (picture,) = request.messages[0].content
+    picture, words = request.messages[0].content
     assert isinstance(picture, Image)
+    assert words == Text(text="What is in the picture?")
     assert picture.data == "YSBwaWN0dXJl"
 
 

@@ -1,6 +1,7 @@
 """The library's face: an agent that is run, streamed, and run from code that does not await."""
 
 import asyncio
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,9 @@ from typing import Any
 import pytest
 
 from towline_agent.agent import Agent, AgentResult, system_prompt
-from towline_agent.errors import AbortTurn, AuthenticationFailed
+from towline_agent.errors import AbortTurn, AuthenticationFailed, ResponseMalformed
 from towline_agent.permissions.rules import parse_rule
-from towline_agent.providers.base import Model, StepFailed, TextPiece
+from towline_agent.providers.base import Controls, Model, StepFailed, TextPiece
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.testing import FakeClock, ScriptedProvider, call, counted_ids, say
 from towline_agent.tools.function import tool
@@ -18,9 +19,12 @@ from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_protocol import (
     INTERRUPTED,
     Event,
+    Image,
     Limits,
+    Message,
     PermissionRequested,
     PromptAdmitted,
+    Text,
     TextDelta,
     ToolCall,
     ToolProposed,
@@ -291,6 +295,30 @@ async def test_a_stream_that_is_left_early_is_cancelled_and_its_history_takes_a_
     assert (told.call, told.is_error) == (asked.id, True)
 
 
+@pytest.mark.rules("A4.23", "A4.52")
+async def test_a_stream_that_was_left_early_is_read_to_its_end_without_a_result() -> None:
+    one = agent(ScriptedProvider(call("wait"), "never said"), wait)
+    async with asyncio.timeout(5), one.stream("Wait.") as events:
+        async for event in events:
+            if isinstance(event, ToolStarted):
+                break
+    for _ in range(2):
+        assert not [event async for event in events if isinstance(event, TurnCompleted)]
+    assert events.result is None
+
+
+@pytest.mark.parametrize("prompt", [None, 3, ["Hi"]])
+async def test_a_prompt_that_is_no_text_is_refused(prompt: Any) -> None:
+    one = agent(ScriptedProvider("Hi."))
+    with pytest.raises(UsageError, match="prompt"):
+        await one.run(prompt)
+    with pytest.raises(UsageError, match="prompt"):
+        one.run_sync(prompt)
+    with pytest.raises(UsageError, match="prompt"):
+        async with one.stream(prompt):
+            pass
+
+
 @pytest.mark.rules("R25", "S14")
 async def test_a_history_with_an_open_call_takes_a_new_prompt() -> None:
     one = agent(ScriptedProvider(call("look", at="a"), "never said"), look)
@@ -408,3 +436,48 @@ async def test_one_agent_runs_many_conversations_at_once() -> None:
         result = done.result()
         assert block_text(result.messages[0].content) == f"Prompt {n}"
         assert len(result.messages) == 2
+
+
+@pytest.mark.rules("A1.16", "A1.18", "A4.41")
+async def test_controls_go_with_every_request() -> None:
+    provider = ScriptedProvider(call("look", at="a"), "Done.")
+    controls = Controls(max_tokens=50, temperature=0.1, top_p=0.9, stop=("x",), thinking_budget=9)
+    await agent(provider, look, controls=controls, effort="low").run("Go.")
+    for request in provider.requests:
+        assert (request.max_tokens, request.temperature, request.top_p) == (50, 0.1, 0.9)
+        assert (request.stop, request.thinking_budget, request.effort) == (("x",), 9, "low")
+
+
+@pytest.mark.rules("A1.4", "A4.46")
+async def test_a_prompt_may_be_a_picture_and_words() -> None:
+    provider = ScriptedProvider("A cat.")
+    blocks = (Image(media_type="image/png", data="eA=="), Text(text="What is this?"))
+    result = await agent(provider).run(blocks)
+    assert provider.requests[0].messages == (Message("user", blocks),)
+    assert result.final_message == "A cat."
+
+
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"mode": "yolo"}, "no mode 'yolo'; it is one of: ask, auto"),
+        ({"effort": "huge"}, "no effort 'huge'"),
+        ({"limits": {"max_steps": 1}}, "give `Limits(...)`"),
+        ({"controls": {"top_p": 1}}, "give `Controls(...)`"),
+        ({"fallbacks": "p/m"}, "give a list of models"),
+        ({"instructions": ["a"]}, "'instructions' can't be"),
+        ({"tools": look}, "'tools' can't be"),
+    ],
+)
+def test_what_an_agent_cannot_be_made_of_is_named(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)):
+        Agent(ScriptedProvider(), **given)
+
+
+@pytest.mark.rules("A4.60")
+async def test_an_answer_of_another_type_is_kept_in_the_error() -> None:
+    with pytest.raises(ResponseMalformed) as caught:
+        await agent(ScriptedProvider("seven", "eight")).run("How many?", output=int)
+    assert caught.value.body == "eight"
+    assert ".." not in caught.value.message

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from threading import Event as ThreadEvent
+from threading import Semaphore
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from towline_agent.testing import (
     ScriptedProvider,
     scripted_plan,
 )
-from towline_agent.tools.function import tool
+from towline_agent.tools.function import THREADS, tool
 from towline_agent.tools.tool import Tool
 from towline_protocol import (
     CallId,
@@ -331,3 +332,58 @@ async def test_a_read_that_ends_the_turn_lets_the_other_reads_end_and_nothing_be
     host = await run(answer, abort, write, look)
     assert ran == []
     assert [event.status for event in ends(host)] == ["cancelled", "failed", "completed"]
+
+
+@pytest.mark.rules("A4.16", "A4.25", "A4.26")
+async def test_a_call_that_found_no_thread_says_that_it_never_began() -> None:
+    begun, release = Semaphore(0), ThreadEvent()
+    ran: list[str] = []
+
+    def hang() -> None:
+        begun.release()
+        release.wait(10)
+
+    @tool(timeout_s=0.01)
+    def late() -> None:
+        """Run in a thread."""
+        ran.append("late")
+
+    hanging = [asyncio.create_task(THREADS.run(hang)) for _ in range(THREADS.limit)]
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(5):
+            for _ in hanging:
+                await loop.run_in_executor(None, begun.acquire)
+            (ended,) = ends(await run(wants(("late", "{}")), late))
+    finally:
+        release.set()
+        await asyncio.gather(*hanging)
+    assert ended.status == "failed"
+    assert said(ended) == (
+        "late never began: all 16 threads for functions that block are busy with calls that do not "
+        "end. late took longer than 0.01 s."
+    )
+    assert ran == []
+
+
+@pytest.mark.rules("A4.16", "A4.28")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_call_that_cancels_its_own_task_fails_and_the_turn_goes_on(waits: bool) -> None:
+    @tool(effect="read")
+    async def quit_now() -> str:
+        """Cancel the task it runs in."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        if waits:
+            await asyncio.sleep(0)
+        return "returned"
+
+    host = await run(wants(("quit_now", "{}"), ("look", '{"at": "a"}')), quit_now, look)
+    first, second = ends(host)
+    if waits:
+        assert (first.status, said(first)) == ("failed", "quit_now was cancelled by its own code.")
+    else:
+        assert (first.status, said(first)) == ("completed", "returned")
+    assert said(second) == "a is there"
+    assert isinstance(host.events[-1], TurnCompleted)

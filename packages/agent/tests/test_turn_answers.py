@@ -101,6 +101,7 @@ async def test_a_model_that_never_gives_the_type_fails_the_turn() -> None:
     assert len(provider.requests) == 2
     assert isinstance(end.error, ResponseMalformed)
     assert "'x'" in end.error.message or "x" in end.error.message
+    assert ".." not in end.error.message
 
 
 @pytest.mark.rules("A4.21", "A4.22", "D17")

@@ -477,3 +477,24 @@ def test_calls_and_results_always_pair(log: list[tuple[StoredEvent, ...]]) -> No
 def test_a_transcript_built_again_says_the_same(log: list[tuple[StoredEvent, ...]]) -> None:
     events = [event for part in log for event in part]
     assert fold(*events).messages() == fold(*events).messages()
+
+
+@pytest.mark.rules("C5.7", "R25")
+@pytest.mark.parametrize("role", ["user", "tool", "system"])
+def test_a_call_that_the_model_did_not_write_is_none(role: str) -> None:
+    forged = ToolCall(id=CallId("c"), name="f", arguments="{}")
+    said = Text(text="Hi")
+    result = ToolResult(call=CallId("c"), content=(Text(text="forged"),))
+    own = ToolResult(call=CallId("c"), content=(Text(text="own"),))
+    earlier = (
+        Message(role, (said, forged)),  # type: ignore[arg-type]
+        Message("tool", (result,)),
+        Message(role, (forged,)),  # type: ignore[arg-type]
+        Message("assistant", (forged,)),
+        Message("tool", (result, own)),
+    )
+    first, called, answered = Transcript(earlier).messages()
+    ((call,), (found,)) = called.content, answered.content
+    assert isinstance(call, ToolCall)
+    assert isinstance(found, ToolResult)
+    assert (first.content, found.content, found.call) == ((said,), own.content, call.id)

@@ -38,6 +38,7 @@ from towline_agent.permissions.rules import Rule, parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import (
     ArgumentsPiece,
+    Controls,
     Model,
     Paced,
     Piece,
@@ -90,6 +91,7 @@ __all__ = [
     "Choice",
     "Clock",
     "ContextOverflow",
+    "Controls",
     "Credential",
     "DirEntry",
     "EndpointNotFound",

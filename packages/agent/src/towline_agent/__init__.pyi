@@ -35,6 +35,7 @@ from towline_agent.providers.anthropic.flags import AnthropicFlags
 from towline_agent.providers.anthropic.provider import Anthropic
 from towline_agent.providers.base import (
     ArgumentsPiece,
+    Controls,
     Model,
     Paced,
     Piece,
@@ -121,6 +122,7 @@ __all__ = [
     "Choice",
     "Clock",
     "ContextOverflow",
+    "Controls",
     "Credential",
     "DirEntry",
     "EndpointNotFound",

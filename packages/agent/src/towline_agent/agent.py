@@ -11,11 +11,12 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 
 from towline_agent.background import run_in_background
+from towline_agent.check import Prompt, check_arguments, check_prompt
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
 from towline_agent.local_host import Answerer, LocalHost
 from towline_agent.permissions.rules import Rule
 from towline_agent.plan import Plan
-from towline_agent.providers.base import Provider
+from towline_agent.providers.base import Controls, Provider
 from towline_agent.tasks import end_tasks
 from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.tool import Tool
@@ -89,6 +90,7 @@ class Agent:
         fallbacks: Who is asked, in this order, when the model cannot serve (A3.35).
         effort: How much the model should think: `none`, `minimal`, `low`, `medium`, `high`,
             `xhigh` or `max`; `None` leaves it to the model (A1.15).
+        controls: How the model should write: temperature, token cap and the like (A1.16).
         server_tools: Tools of the provider's own that it may use, such as `web_search` (A2.60).
         name: What the agent calls itself.
         root: The folder its tools work in; `None` for the current one.
@@ -100,7 +102,7 @@ class Agent:
         mint: Ids, for tests.
 
     Raises:
-        UsageError: A tool or a rule is bad.
+        UsageError: A tool, a rule or another argument is bad.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Agent:
         limits: Limits | None = None,
         fallbacks: Sequence[str | Provider] = (),
         effort: str | None = None,
+        controls: Controls | None = None,
         server_tools: Sequence[str] = (),
         name: str = "an agent",
         root: str | None = None,
@@ -122,6 +125,9 @@ class Agent:
         clock: Clock | None = None,
         mint: Mint = mint_now,
     ) -> None:
+        check_arguments(
+            {"instructions": instructions, "name": name}, limits, controls, fallbacks, mode, effort
+        )
         self.name = name
         """What the agent calls itself."""
         self.instructions = instructions
@@ -133,6 +139,7 @@ class Agent:
         self._models = (model, *fallbacks)
         self._providers: tuple[Provider, ...] = ()
         self._effort = effort
+        self._controls = controls or Controls()
         self._server_tools = tuple(server_tools)
         self._root = root
         self._mode = mode
@@ -144,26 +151,26 @@ class Agent:
 
     @overload
     async def run(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: type[_T]
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: type[_T]
     ) -> AgentResult[_T]: ...
 
     @overload
     async def run(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: None = None
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: None = None
     ) -> AgentResult[None]: ...
 
     @overload
     async def run(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: Any
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: Any
     ) -> AgentResult[Any]: ...
 
     async def run(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: Any = None
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: Any = None
     ) -> AgentResult[Any]:
         """Take a prompt to its end.
 
         Args:
-            prompt: What to do.
+            prompt: What to do: words, or blocks such as `Text`, `Image` and `File`.
             messages: An earlier conversation, such as `AgentResult.messages`.
             output: The type of the answer that is wanted, such as a dataclass, a msgspec struct, a
                 pydantic model, `list[str]` or a `Literal`; `None` for words (A4.60).
@@ -172,29 +179,30 @@ class Agent:
             ProviderError: The model could not be asked, failed, or did not give that type.
             AbortTurn: A tool ended the run.
             LimitReached: The model did the same over and over (A4.22).
-            UsageError: The output type cannot be told to a model.
+            UsageError: The prompt cannot be sent, or the output type cannot be told to a model.
         """
+        check_prompt(prompt)
         spec = None if output is None else OutputSpec.of(output)
         host = self._host(messages, None)
         return _result(host, await self._turn(host, prompt, spec), spec)
 
     @overload
     def run_sync(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: type[_T]
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: type[_T]
     ) -> AgentResult[_T]: ...
 
     @overload
     def run_sync(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: None = None
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: None = None
     ) -> AgentResult[None]: ...
 
     @overload
     def run_sync(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: Any
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: Any
     ) -> AgentResult[Any]: ...
 
     def run_sync(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: Any = None
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: Any = None
     ) -> AgentResult[Any]:
         """`run` for code that does not await; works inside a running loop too (A4.51, D13).
 
@@ -202,14 +210,14 @@ class Agent:
             ProviderError: The model could not be asked, failed, or did not give that type.
             AbortTurn: A tool ended the run.
             LimitReached: The model did the same over and over (A4.22).
-            UsageError: The output type cannot be told to a model; or an async tool of such a run
-                calls it: its loop would wait for itself.
+            UsageError: As `run`; or an async tool of such a run calls it: its loop would wait for
+                itself; or a tool broke that loop.
         """
         return run_in_background(self.run(prompt, messages=messages, output=output))
 
     @asynccontextmanager
     async def stream(
-        self, prompt: str, *, messages: Sequence[Message] = (), output: Any = None
+        self, prompt: Prompt, *, messages: Sequence[Message] = (), output: Any = None
     ) -> AsyncGenerator["EventStream"]:
         """The events of a run as they come (A4.52); leaving the block early cancels the run.
 
@@ -221,6 +229,7 @@ class Agent:
 
         After the last event `events.result` holds the result; a failure is raised by the iteration.
         """
+        check_prompt(prompt)
         spec = None if output is None else OutputSpec.of(output)
         events = EventStream()
         host = self._host(messages, events.put)
@@ -244,7 +253,9 @@ class Agent:
             mint=self._mint, earlier=tuple(messages), on_event=on_event, answer=self._answer
         )
 
-    async def _turn(self, host: LocalHost, prompt: str, output: OutputSpec[Any] | None) -> TurnEnd:
+    async def _turn(
+        self, host: LocalHost, prompt: Prompt, output: OutputSpec[Any] | None
+    ) -> TurnEnd:
         host.admit(prompt)
         start = Start(turn=host.turn, prompt=host.prompt)
         return await run_turn(self._plan(host, output), host, start)
@@ -267,6 +278,7 @@ class Agent:
             limits=self.limits,
             hand_over=self._hand_over,
             effort=self._effort,
+            controls=self._controls,
             output=output,
             server_tools=self._server_tools,
             cache_key=host.turn,
@@ -292,7 +304,7 @@ def _workspace(root: str) -> Workspace:
 
 
 class EventStream:
-    """The events of one run, in order, each once."""
+    """The events of one run, in order, each once; those that a block left unread stay readable."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -333,6 +345,8 @@ class EventStream:
         self.finish()  # whoever asks once more is told the same
         assert self._task is not None
         assert self._host is not None
+        if self._task.cancelled():  # the block was left early
+            raise StopAsyncIteration
         self.result = _result(self._host, self._task.result(), self._output)
         raise StopAsyncIteration
 

@@ -10,7 +10,7 @@ from towline_agent.limits import cut_result, result_cap
 from towline_agent.permissions.gate import Verdict, judge, offered_options
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.plan import CallRecord, Plan
-from towline_agent.tasks import end_tasks, heed_cancel
+from towline_agent.tasks import end_tasks, heed_cancel, wait_for
 from towline_agent.tools.result import mend_text
 from towline_agent.tools.tool import Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
@@ -103,15 +103,26 @@ async def run_calls(
 
 async def _run_together(lives: list["_Life"]) -> None:
     """Run calls, each in a task of its own: what a tool does to its task stays in there."""
-    gate = asyncio.Semaphore(_AT_ONCE)
-    tasks = [asyncio.create_task(life.run(gate)) for life in lives]
+    if len(lives) <= _AT_ONCE:
+        tasks = [asyncio.create_task(life.run()) for life in lives]
+    else:
+        gate = asyncio.Semaphore(_AT_ONCE)
+        tasks = [asyncio.create_task(_run_in_turn(gate, life)) for life in lives]
     try:
         if tasks:
-            await asyncio.wait(tasks)
+            await wait_for(tasks)
     finally:
         await end_tasks(*tasks)
-    for task in tasks:
-        task.result()  # only the host's store raises through a call
+    for life, task in zip(lives, tasks, strict=True):
+        if task.cancelled():  # not by us, who would not come here
+            life.end_cancelled_within()
+        else:
+            task.result()  # only the host's store raises through a call
+
+
+async def _run_in_turn(gate: asyncio.Semaphore, life: "_Life") -> None:
+    async with gate:
+        await life.run()
 
 
 class _Life:
@@ -132,6 +143,8 @@ class _Life:
         self._call = call
         self._record = record or CallRecord(call=call.id)
         self._tool = plan.tools.get(call.name)
+        self.effect = "read" if self._tool is None else self._tool.effect
+        """What the call does to the world; a call that cannot run does nothing."""
         self._arguments: dict[str, Any] = {}
         self._title = call.name
         self._subject = call.arguments
@@ -139,14 +152,10 @@ class _Life:
         self._refusal = self._check(cut_by_length)
         self._started_s: float | None = None
         self._running = False
+        self._withdrawn: str | None = None
         self._ended = False
         self._written = 0
         self._abort: AbortTurn | None = None
-
-    @property
-    def effect(self) -> str:
-        """What the call does to the world; a call that cannot run does nothing."""
-        return "read" if self._tool is None else self._tool.effect
 
     def propose(self) -> None:
         """Say what the model asked for."""
@@ -163,21 +172,20 @@ class _Life:
             )
         )
 
-    async def run(self, gate: asyncio.Semaphore) -> None:
+    async def run(self) -> None:
         """Ask when a person must be asked, run, and report. A rim: nothing but a cancel leaves."""
-        async with gate:
-            if self._record.started and not _repeatable(self._tool):
-                self._end("unknown", _UNKNOWN_EFFECT)
-                return
-            if self._refusal is not None:
-                self._end("failed", self._refusal)
-                return
-            assert self._tool is not None
-            denial = await self._permit(self._tool)
-            if denial is not None:
-                self._end("denied", denial)
-                return
-            await self._perform(self._tool)
+        if self._record.started and not _repeatable(self._tool):
+            self._end("unknown", _UNKNOWN_EFFECT)
+            return
+        if self._refusal is not None:
+            self._end("failed", self._refusal)
+            return
+        assert self._tool is not None
+        denial = await self._permit(self._tool)
+        if denial is not None:
+            self._end("denied", denial)
+            return
+        await self._perform(self._tool)
 
     def raise_abort(self) -> None:
         """Raise what the tool raised to end the turn, if it did."""
@@ -192,6 +200,17 @@ class _Life:
             self._end("unknown", f"Cancelled. {_STILL_RUNNING}")
         else:
             self._end("cancelled", "Cancelled before it finished.")
+
+    def end_cancelled_within(self) -> None:
+        """End a call whose own code, or the host's, has cancelled the task that it runs in."""
+        if self._ended or self._started_s is None:
+            self.close()
+            return
+        told = f"{self._call.name} was cancelled by its own code."
+        if self._running and self._tool is not None and self._tool.threaded:
+            self._end("unknown", f"{told} {_STILL_RUNNING}")
+        else:
+            self._end("failed", told)
 
     # the tool's context
 
@@ -212,6 +231,11 @@ class _Life:
         """Make a program's start durable before its effect (C5.6)."""
         await self._start(process)
 
+    def withdraw(self, why: str) -> None:
+        """Take note that the function never began: it was cut while it waited for a thread."""
+        self._running = False
+        self._withdrawn = why
+
     # the steps of a life
 
     def _check(self, cut_by_length: bool) -> str | None:
@@ -224,7 +248,9 @@ class _Life:
             self._look(self._tool)
         except ToolError as error:
             return error.message
-        except Exception as error:  # a rim: the tool's own code looks at the arguments
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # a rim: the tool's own code looks at the arguments
             return self._surprise(error)
         return None
 
@@ -313,7 +339,9 @@ class _Life:
         except AbortTurn as error:
             self._abort = error
             self._end("failed", error.message)
-        except Exception as error:  # a rim: a tool's surprise is the model's error result (A4.18)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # a rim: a surprise is the model's error result (A4.18)
             if isinstance(error, TimeoutError) and limit.expired():
                 self._time_out(tool)
             else:
@@ -321,14 +349,16 @@ class _Life:
         else:
             self._report(output)
 
-    def _surprise(self, error: Exception) -> str:
+    def _surprise(self, error: BaseException) -> str:
         """What the model is told of an exception; its text goes to the log alone (A4.18)."""
         _log.error("Tool %s failed in call %s", self._call.name, self._call.id, exc_info=error)
         return f"{self._call.name} failed with {type(error).__name__}."
 
     def _time_out(self, tool: Tool) -> None:
         took = f"{tool.name} took longer than {tool.timeout_s:g} s."
-        if tool.threaded:
+        if self._withdrawn is not None:
+            self._end("failed", f"{tool.name} never began: {self._withdrawn}. {took}")
+        elif tool.threaded:
             self._end("unknown", f"{took} {_STILL_RUNNING}")
         else:
             self._end("failed", took)

@@ -93,7 +93,7 @@ def _load(wanted: Iterable[tuple[str, str, Callable[[], Any]]]) -> Extensions:
 def _loaded(name: str, owner: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
-    except Exception as error:  # other people's modules run here (A4.65)
+    except (Exception, SystemExit) as error:  # other people's modules run here (A4.65)
         _log.info("The extension %r of %s cannot be loaded", name, owner, exc_info=True)
         raise UsageError(
             f"{name!r} of {owner} was left out, since it cannot be loaded ({_explain(error)}); "
@@ -101,7 +101,7 @@ def _loaded(name: str, owner: str, load: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _explain(error: Exception) -> str:
+def _explain(error: BaseException) -> str:
     """The class of an error, and its words where they only speak of names."""
     kind = type(error).__name__
     return f"{kind}: {error}" if isinstance(error, ImportError | AttributeError) else kind

@@ -1,7 +1,7 @@
 """The host for turns without a server: keeps the conversation in memory."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from towline_agent.host import Mint, Stop
@@ -14,6 +14,7 @@ from towline_protocol import (
     PermissionResolved,
     Private,
     PromptAdmitted,
+    PromptBlock,
     PromptId,
     Text,
     ToolProposed,
@@ -52,9 +53,9 @@ class LocalHost:
         self._on_event = on_event
         self._answer = answer
 
-    def admit(self, prompt: str) -> None:
+    def admit(self, prompt: str | Sequence[PromptBlock]) -> None:
         """Take in the prompt that the turn will start with."""
-        content = (Text(text=prompt),)
+        content = (Text(text=prompt),) if isinstance(prompt, str) else tuple(prompt)
         self.emit(PromptAdmitted(prompt=self.prompt, content=content, when="auto"))
 
     def emit(self, event: Event, private: tuple[Private, ...] = ()) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from towline_agent.host import Clock, Mint
 from towline_agent.limits import Slot
 from towline_agent.permissions.rules import Rule
-from towline_agent.providers.base import Provider
+from towline_agent.providers.base import Controls, Provider
 from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.toolset import Toolset
 from towline_agent.workspaces.base import Workspace
@@ -54,6 +54,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Who is asked, in this order, when the provider cannot serve (A3.35)."""
     effort: str | None = None
     """How much the model should think (A1.15)."""
+    controls: Controls = Controls()
+    """How the model should write (A1.16)."""
     output: OutputSpec[Any] | None = None
     """The type that the last answer must have (A4.60)."""
     reminders: Callable[[], Sequence[str]] = tuple

@@ -1,5 +1,6 @@
 """Telling when a model goes round in a circle (A4.21, A4.22)."""
 
+import functools
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +14,7 @@ _NOTICED: Final = 3
 """Times in a row that earn a notice (A4.21)."""
 _ENDED: Final = 5
 """Times in a row, with the same results, that end the turn (A4.22)."""
+_KEPT_CHARS: Final = 2_000
 _OWN: Final = "<system-reminder>"
 """How words of ours begin; nobody said them, so they begin nothing anew (R51)."""
 
@@ -72,11 +74,10 @@ def find_repeat(messages: tuple[Message, ...]) -> Repeat | None:
     for message in reversed(messages):
         if message.role == "user" and not _is_ours(message):
             break
-        if message.role == "tool":
-            results.update(
-                (block.call, block) for block in message.content if isinstance(block, ToolResult)
-            )
-        step = _read_step(message, results)
+        for block in message.content if message.role == "tool" else ():
+            if isinstance(block, ToolResult):
+                results[block.call] = block
+        step = _read_step(message, results) if message.role == "assistant" else None
         if not step:
             continue
         last = last or step
@@ -98,7 +99,7 @@ def _is_ours(message: Message) -> bool:
 def _read_step(message: Message, results: dict[CallId, ToolResult]) -> _Step:
     step: _Step = {}
     for block in message.content:
-        if isinstance(block, ToolCall) and message.role == "assistant":
+        if isinstance(block, ToolCall):
             result = results.get(block.id)
             came_to = () if result is None else (result.content, result.is_error)
             step.setdefault((block.name, _canonical(block.arguments)), came_to)
@@ -107,8 +108,16 @@ def _read_step(message: Message, results: dict[CallId, ToolResult]) -> _Step:
 
 def _canonical(arguments: str) -> str:
     """The same text for arguments that say the same."""
+    return (_kept if len(arguments) <= _KEPT_CHARS else _make_canonical)(arguments)
+
+
+def _make_canonical(arguments: str) -> str:
     try:
         value: Any = msgspec.json.decode(arguments or "{}")
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return arguments
     return msgspec.json.encode(value, order="sorted").decode()
+
+
+_kept: Final = functools.lru_cache(maxsize=64)(_make_canonical)
+"""The same for what is short: every step asks for the last ones again."""

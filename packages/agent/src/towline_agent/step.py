@@ -63,10 +63,13 @@ _HOLDS: Final = 6
 _SERVED_BY_OTHERS: Final = frozenset(
     {
         "overloaded", "server", "rate_limit", "quota", "daily_limit", "model_not_on_plan",
-        "model_not_found", "keys_unavailable",
+        "model_not_found", "keys_unavailable", "dns", "refused", "unreachable", "connect_timeout",
+        "idle", "lost", "no_answer",
     }
 )  # fmt: skip
-"""Reasons for which the next model is asked (A3.35); a rate limit once its waits are used up."""
+"""Reasons for which the next model is asked (A3.35); a rate limit once its waits are used up.
+
+A server that cannot be reached is no better than one that is overloaded: it may just be off."""
 
 
 class Stepper:

@@ -26,7 +26,7 @@ from towline_agent.providers.base import Request, StepAnswer, StepFailed, StepRe
 from towline_agent.repeats import find_repeat
 from towline_agent.speak import ASK_TO_SPEAK, speak_text, without_speak
 from towline_agent.step import Stepper
-from towline_agent.tasks import end_tasks
+from towline_agent.tasks import end_tasks, wait_for
 from towline_protocol import (
     CallId,
     Fault,
@@ -52,6 +52,8 @@ _log: Final = logging.getLogger("towline.agent")
 
 _EMPTY_ANSWERS: Final = 2
 """Answers without a word or a call, in a row, that end the turn (R51)."""
+_BODY_CHARS: Final = 4_000
+"""Of an answer that is kept in the error it led to."""
 _ENDS: Final = frozenset({"max_tokens", "refusal"})
 """Why an answer without calls is the last one, whatever it holds."""
 
@@ -102,7 +104,7 @@ async def run_turn(plan: Plan, host: Host, start: Start) -> TurnEnd:
     body = asyncio.create_task(turn.steps())
     stop = asyncio.ensure_future(host.stopped())
     try:
-        await asyncio.wait({body, stop}, return_when=asyncio.FIRST_COMPLETED)
+        await wait_for((body, stop), first=True)
         await end_tasks(body)
         event, error = _outcome(body, stop, turn)
     finally:
@@ -252,7 +254,8 @@ class _Turn:
         try:
             spec.parse(last_text(self._host.transcript.messages()))
         except ToolInputInvalid as error:
-            return self._malformed(f"did not give the type that was asked for. {error.message}")
+            why = error.message.rstrip(".")
+            return self._malformed(f"did not give the type that was asked for. {why}")
         return None
 
     async def _ask(self, *, hand_over: bool = False) -> StepResult:
@@ -310,7 +313,10 @@ class _Turn:
     def _malformed(self, what: str) -> ResponseMalformed:
         name = self._stepper.model.name
         return ResponseMalformed(
-            f"The model {name!r} {what}. Ask in other words or take another model."
+            f"The model {name!r} {what.rstrip('.')}. Ask in other words or take another model.",
+            model=self._stepper.model.id,
+            provider=self._stepper.model.provider,
+            body=last_text(self._host.transcript.messages())[:_BODY_CHARS],
         )
 
     def _completed(self, reason: str) -> TurnCompleted:

@@ -35,6 +35,7 @@ from towline_agent.providers.errors import (
     value_error,
 )
 from towline_agent.providers.retry_delay import MAX_DELAY_S, header_delay_s, worded_delay_s
+from towline_agent.providers.secrets import Secrets
 from towline_agent.providers.transport import TransportFailed
 
 PEER = Peer(
@@ -42,7 +43,7 @@ PEER = Peer(
     model="anvil-1",
     url="https://api.acme.test/v1",
     key_setting="ACME_API_KEY",
-    secret="sk-very-secret-1234",
+    secrets=Secrets("sk-very-secret-1234"),
 )
 NOW_MS = 1_800_000_000_000
 
@@ -114,6 +115,7 @@ def test_the_table_has_its_rows_in_order() -> None:
 def test_each_kind_is_an_exception_of_its_own_class() -> None:
     assert {name: kind.error for name, kind in KINDS.items()} == {
         "auth": AuthenticationFailed,
+        "broken_header": RequestRejected,
         "broken_key": AuthenticationFailed,
         "context_overflow": ContextOverflow,
         "daily_limit": QuotaExhausted,
@@ -138,10 +140,10 @@ def test_what_may_be_tried_again_and_what_never() -> None:
     again = {name for name, kind in {**KINDS, **NETWORK}.items() if kind.error.retryable}
     assert again == {
         "overloaded", "server", "incomplete", "malformed", "dns", "tls", "refused", "unreachable",
-        "proxy", "connect_timeout", "idle", "lost", "cut", "too_large", "too_long",
+        "proxy", "connect_timeout", "idle", "no_answer", "lost", "cut", "too_large", "too_long",
     }  # fmt: skip
     assert not error(429).retryable
-    assert not too_long_error(PEER, 9).retryable, "the next one would be as long"
+    assert not too_long_error(PEER, "9 characters").retryable, "the next one would be as long"
     assert not error(501, said("no audio here")).retryable
 
 

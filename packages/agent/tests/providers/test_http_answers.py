@@ -189,6 +189,7 @@ async def test_an_endless_answer_is_cut_off_at_its_bound(
 
     monkeypatch.setattr(f"{HTTP}._MAX_STREAM", 500)
     monkeypatch.setattr(f"{HTTP}._MAX_DOCUMENT", 1000)
+    monkeypatch.setattr(f"{HTTP}._MAX_BLANKS", 1000)
     for reply in (stream, blanks, long):
         async with serving(reply) as server, transport() as made:
             with pytest.raises(TransportFailed) as failed:

@@ -25,6 +25,7 @@ from towline_agent.providers.errors import (
     document_error,
     value_error,
 )
+from towline_agent.providers.secrets import Secrets
 from towline_protocol import SseDecoder
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
@@ -35,7 +36,7 @@ PEER = Peer(
     model="anvil-1",
     url="https://api.acme.test/v1",
     key_setting="ACME_API_KEY",
-    secret="sk-very-secret-1234",
+    secrets=Secrets("sk-very-secret-1234"),
 )
 SAYS = " It says: "
 

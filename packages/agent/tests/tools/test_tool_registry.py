@@ -41,6 +41,11 @@ def fail():
     raise RuntimeError("secret words")
 
 
+def leave():
+    """Would end the process."""
+    raise SystemExit(3)
+
+
 def read_file(path: str) -> str:
     """Has the name of one of ours."""
     return path
@@ -128,3 +133,17 @@ def test_a_broken_set_is_a_notice_and_the_others_stay(setting: str, words: str) 
     (notice,) = found.notices
     assert words in notice
     assert "secret words" not in notice
+
+
+@pytest.mark.rules("A4.65")
+def test_a_set_that_would_end_the_process_is_a_notice_and_a_persons_interrupt_is_none(
+    acme: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (acme / "acme_leaves.py").write_text("raise SystemExit(3)")
+    (acme / "acme_stops.py").write_text("raise KeyboardInterrupt")
+    for setting in ("acme_leaves:tools", "acme_tools:leave"):
+        (notice,) = find_tools([setting]).notices
+        assert setting in notice
+        assert "SystemExit" in notice
+    with pytest.raises(KeyboardInterrupt):
+        find_tools(["acme_stops:tools"])

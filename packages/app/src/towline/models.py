@@ -24,6 +24,7 @@ __all__ = [
     "choose_model",
     "discover_signed_in",
     "find_model",
+    "is_offered",
     "read_stored_keys",
 ]
 
@@ -142,6 +143,21 @@ async def find_model(
         return choice
     why = choice.why.removesuffix(".")
     return Choice(model=f"{provider}/{newest.model}", why=f"{why}, and it is {newest.why}.")
+
+
+async def is_offered(
+    model: str,
+    environ: Mapping[str, str] = os.environ,
+    stored: Mapping[str, Sequence[str]] | None = None,
+) -> bool:
+    """Whether the provider has just said that it has this model; false when it does not answer."""
+    provider, _, name = model.partition("/")
+    try:
+        async with asyncio.timeout(_LOOK_S):
+            listing = await list_models(provider, environ, stored=stored)
+    except (TimeoutError, TowlineError):
+        return False
+    return listing.live and name in listing.models
 
 
 def _first(found: Sequence[Found], picks: Picks | None) -> Choice | None:

@@ -121,7 +121,7 @@ def test_what_cannot_be_decrypted_is_said_and_never_written_over(
             sealed.write_bytes(b"")
     before = sealed.read_bytes()
     for call in (lambda: store.get("openai"), lambda: store.set("openai", "new")):
-        with pytest.raises(SecretsUnavailable, match="delete both and set the keys anew") as caught:
+        with pytest.raises(SecretsUnavailable, match="move both of them aside") as caught:
             call()
         assert "secrets.bin" in caught.value.message
         assert caught.value.__cause__ is None
@@ -146,3 +146,26 @@ def test_a_lock_that_another_holds_is_not_waited_for_without_end(tmp_path: Path)
         pytest.fail("two have it")
     with locked(tmp_path / "lock", limit_s=0.0):
         pass
+
+
+def test_what_an_ended_process_left_half_written_goes_with_the_next_write(
+    store: FileSecretStore, tmp_path: Path
+) -> None:
+    store.set("openai", SECRET)
+    left = tmp_path / "data" / ".secrets.bin.abcd1234"
+    left.write_bytes(b"half")
+    store.set("openai", "newer")
+    assert not left.exists()
+    assert store.get("openai") == "newer"
+
+
+@pytest.mark.parametrize("name", ["data/secrets.bin", "config/secrets.key"])
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(
+    store: FileSecretStore, tmp_path: Path, name: str
+) -> None:
+    store.set("openai", SECRET)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    for call in (lambda: store.get("openai"), lambda: store.set("openai", "new")):
+        with pytest.raises(SecretsUnavailable, match="no ordinary file"):
+            call()

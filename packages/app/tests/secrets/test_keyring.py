@@ -77,6 +77,21 @@ def test_a_keyring_that_does_not_answer_is_asked_once_and_keeps_nobody_waiting(
     assert len(_calls(keyring_environ)) == asked
 
 
+@pytest.mark.rules("A2.74")
+def test_a_keyring_that_lies_keeps_nothing_and_the_file_does(
+    keyring_environ: dict[str, str],
+) -> None:
+    store = _store(keyring_environ)
+    store.set("other", "1")
+    _be(keyring_environ, "lies")
+    with pytest.raises(SecretsUnavailable, match="says it did as told, and did not"):
+        store.delete("other")
+    placed = keep_key(open_wallet(keyring_environ), "openai", KEY)
+    assert not placed.preferred
+    assert "says it did as told" in placed.why
+    assert stored_keys("openai", keyring_environ) == (KEY,)
+
+
 def test_what_a_keyring_prints_is_no_answer(keyring_environ: dict[str, str]) -> None:
     _be(keyring_environ, "chatty")
     store = _store(keyring_environ)
@@ -175,11 +190,13 @@ def test_a_start_with_damaged_files_goes_on_without_the_keys(
 ) -> None:
     keep_key(open_wallet(keyring_environ), "openai", KEY)
     (tmp_path / "towline" / "data" / "secrets.json").write_text("{")
+    _be(keyring_environ, "locked")
     with caplog.at_level(logging.WARNING):
         assert stored_keys("openai", keyring_environ) == ()
         assert stored_keys("groq", keyring_environ) == ()
     (record,) = caplog.records
-    assert "delete it and set the keys anew" in record.getMessage()
+    assert "was lost or damaged" in record.getMessage()
+    assert "The system keyring is locked" in record.getMessage()
 
 
 def test_a_machine_that_can_start_no_program_has_no_keyring(

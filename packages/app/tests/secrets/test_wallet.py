@@ -1,8 +1,10 @@
 """Which of two stores keeps what, on fakes of both."""
 
+import os
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from towline.secrets import (
@@ -112,11 +114,11 @@ def test_no_store_at_all_says_why(stores: Stores) -> None:
     assert stores.wallet.names() == ()
 
 
-def test_nothing_is_asked_of_a_store_that_holds_nothing(stores: Stores) -> None:
+def test_nothing_is_asked_of_a_keyring_that_holds_nothing(stores: Stores) -> None:
     assert stores.wallet.read().values == {}
     assert stores.wallet.get("a") is None
     stores.wallet.delete("a")
-    assert (stores.keyring.calls, stores.file.calls) == (0, 0)
+    assert stores.keyring.calls == 0
 
 
 def test_one_look_reads_everything(stores: Stores) -> None:
@@ -144,10 +146,81 @@ def test_a_change_sees_what_others_have_just_changed(tmp_path: Path) -> None:
     )
 
 
-def test_a_damaged_index_is_named(stores: Stores, tmp_path: Path) -> None:
-    (tmp_path / "secrets.json").write_text("{")
-    with pytest.raises(SecretsUnavailable, match=r"secrets\.json.*delete it"):
+@pytest.mark.rules("A2.74")
+@pytest.mark.parametrize("damage", ["lost", "lost with its lock", "cut", "empty", "a list"])
+@pytest.mark.parametrize("locked", [False, True])
+def test_an_index_that_is_lost_is_made_anew_and_no_key_with_it(
+    stores: Stores, tmp_path: Path, damage: str, locked: bool
+) -> None:
+    stores.wallet.set("a", "1")
+    stores.keyring.problem = LOCKED
+    stores.wallet.set("b", "2")
+    index = tmp_path / "secrets.json"
+    match damage:
+        case "lost":
+            index.unlink()
+        case "lost with its lock":
+            index.unlink()
+            (tmp_path / "secrets.json.lock").unlink()
+        case _:
+            index.write_text({"cut": '{"a', "empty": "", "a list": "[]"}[damage])
+    stores.keyring.problem = LOCKED if locked else None
+    assert stores.wallet.read().values == ({"b": "2"} if locked else {"a": "1", "b": "2"})
+    stores.wallet.set("c", "3")
+    if locked:
+        with pytest.raises(SecretsUnavailable, match=r"secrets\.json.*locked.*try again"):
+            stores.wallet.edit("a", lambda _: "new")
+        with pytest.raises(SecretsUnavailable, match=r"secrets\.json.*locked.*try again"):
+            stores.wallet.delete("a")
+        with pytest.raises(SecretsUnavailable, match="locked"):
+            stores.wallet.get("a")
+    stores.keyring.problem = None
+    stores.wallet.set("d", "4")
+    assert stores.wallet.read().values == {"a": "1", "b": "2", "c": "3", "d": "4"}
+    assert set(stores.wallet.names()) == {"a", "b", "c", "d"}
+
+
+@pytest.mark.rules("A2.74")
+def test_of_what_lies_in_both_the_file_counts_when_the_index_is_lost(
+    stores: Stores, tmp_path: Path
+) -> None:
+    stores.wallet.set("a", "old")
+    stores.keyring.problem = LOCKED
+    stores.wallet.set("a", "new")
+    (tmp_path / "secrets.json").unlink()
+    stores.keyring.problem = None
+    assert stores.wallet.get("a") == "new"
+
+
+def test_a_key_in_a_place_that_is_not_known_here_stays_where_it_is(
+    stores: Stores, tmp_path: Path
+) -> None:
+    index = tmp_path / "secrets.json"
+    index.write_text('{"a":"vault","b":{"place":7}}')
+    stores.wallet.set("c", "3")
+    stores.wallet.delete("c")
+    assert msgspec.json.decode(index.read_bytes()) == {"a": "vault", "b": {"place": 7}}
+    contents = stores.wallet.read()
+    assert (contents.values, set(contents.unread)) == ({}, {"a", "b"})
+    for call in (
+        lambda: stores.wallet.get("a"),
+        lambda: stores.wallet.delete("a"),
+        lambda: stores.wallet.edit("b", lambda text: text),
+    ):
+        with pytest.raises(SecretsUnavailable, match="another version"):
+            call()
+    stores.wallet.set("a", "1")
+    assert stores.wallet.get("a") == "1"
+
+
+def test_a_pipe_in_the_place_of_the_index_keeps_nobody_waiting(
+    stores: Stores, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "secrets.json")
+    with pytest.raises(SecretsUnavailable, match="no ordinary file"):
         stores.wallet.read()
+    with pytest.raises(SecretsUnavailable, match="no ordinary file"):
+        stores.wallet.set("a", "1")
 
 
 def test_a_damaged_store_loses_nothing_of_the_other(stores: Stores) -> None:

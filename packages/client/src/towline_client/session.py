@@ -136,9 +136,7 @@ class Session:
             "send_prompt",
             PromptAccepted,
             params={"session": self.id},
-            body=SendPrompt(
-                content=to_blocks(content), when=when, limits=limits, speak=speak
-            ),
+            body=SendPrompt(content=to_blocks(content), when=when, limits=limits, speak=speak),
             key=key,
         )
 

@@ -187,13 +187,21 @@ class Transcript:
         return bool(block_text(last.message.content).strip())
 
     def _take_earlier(self, message: Message) -> None:
-        """Take results apart from their messages, so that pairing is made anew (R25)."""
+        """Take results apart from their messages, so that pairing is made anew (R25).
+
+        A call that somebody else than the model wrote is none: no API takes it. It goes, and its
+        result with it.
+        """
         rest: list[Block] = []
         for block in message.content:
             if isinstance(block, ToolResult):
                 self._take_result(block)
+            elif isinstance(block, ToolCall):
+                call = self._with_own_id(block)
+                if message.role == "assistant":
+                    rest.append(call)
             else:
-                rest.append(self._with_own_id(block) if isinstance(block, ToolCall) else block)
+                rest.append(block)
         content = tuple(rest)
         if content:
             if content != message.content or message.role == "tool":

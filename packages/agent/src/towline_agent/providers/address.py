@@ -9,9 +9,9 @@ import msgspec
 
 from towline_protocol import UsageError
 
-__all__ = ["Address", "is_safe", "parse_address"]
+__all__ = ["Address", "is_loopback", "is_safe", "parse_address"]
 
-_URL: Final = r"(?i)https?://[^\s\"'<>`\\]+"
+_URL: Final = r"(?ai:https?)://[^\s\"'<>`\\]+"
 _TRAILING: Final = (
     r"(?:/(?P<version>v1))?"
     r"(?:/(?P<call>chat/completions|responses|models|messages(?:/count_tokens)?))?/*$"
@@ -67,7 +67,12 @@ def is_safe(url: str) -> bool:
     parts = urlsplit(url)
     if parts.scheme == "https":
         return True
-    host = (parts.hostname or "").rstrip(".")
+    return is_loopback(parts.hostname or "")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its name or number, without asking anybody."""
+    host = host.lower().rstrip(".")
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -10,11 +10,46 @@ from towline_agent.providers.base import ArgumentsPiece, Piece, TextPiece, Think
 from towline_agent.providers.surrogates import REPLACEMENT, mend, split_half
 from towline_protocol import Block, CallId, Text, Thinking, ToolCall
 
-__all__ = ["ANSWER_MAX_CHARS", "AnswerWriter", "OpenCall", "OpenWords"]
+__all__ = [
+    "ANSWER_MAX_BLOCKS",
+    "ANSWER_MAX_CALLS",
+    "ANSWER_MAX_CHARS",
+    "NOTICE_MAX_CHARS",
+    "STEP_MAX_NOTICES",
+    "AnswerWriter",
+    "Notices",
+    "OpenCall",
+    "OpenWords",
+]
 
 ANSWER_MAX_CHARS: Final = 262_144
 """Characters of one answer, all its text, thinking and calls together: 1 MiB of UTF-8 at most. No
 model writes as much; one that does has lost its end."""
+ANSWER_MAX_BLOCKS: Final = 4096
+"""Blocks of one answer. Long answers with many cited passages have some hundreds."""
+ANSWER_MAX_CALLS: Final = 1024
+"""Calls of one answer; models ask for dozens at most."""
+STEP_MAX_NOTICES: Final = 100
+"""Notices of one step; nobody reads more."""
+NOTICE_MAX_CHARS: Final = 200
+"""Characters of a notice; a vendor's words in it may be of any length."""
+
+
+class Notices:
+    """What was odd about a step, each thing once: so many, and each so long, as people read."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, None] = {}
+
+    def add(self, notice: str) -> None:
+        """Take in a notice; what is too long is cut, and what is too much left out."""
+        if len(self._all) < STEP_MAX_NOTICES:
+            long = len(notice) > NOTICE_MAX_CHARS
+            self._all[f"{notice[: NOTICE_MAX_CHARS - 1]}…" if long else notice] = None
+
+    def all(self) -> tuple[str, ...]:
+        """The notices, in the order in which they came."""
+        return tuple(self._all)
 
 
 class OpenCall:
@@ -53,8 +88,8 @@ class OpenWords:
         """The pieces of it."""
         self.half = ""
         """The first half of a character at the end of the last piece."""
-        self.signature = ""
-        """The provider's proof that a thought is its own; grows as it comes."""
+        self.signature: list[str] = []
+        """The pieces of the provider's proof that a thought is its own."""
         self.redacted = False
         """Whether the provider hides the words of a thought."""
 
@@ -72,6 +107,12 @@ class AnswerWriter:
         self.room = ANSWER_MAX_CHARS
         """Characters that may still come. Once below 0 the answer is too long: the piece that led
         there, and all that come after it, are neither told nor kept."""
+        self.limit = f"{ANSWER_MAX_CHARS} characters"
+        """What the answer has more of than it may, once `room` is below 0."""
+        self.streamed = False
+        """Whether a piece was told."""
+        self.calls = 0
+        """Calls so far."""
         self._on_piece = on_piece
         self._blocks: list[OpenWords | OpenCall | Block] = []
         self._open: OpenWords | None = None
@@ -84,9 +125,12 @@ class AnswerWriter:
         words = self._open
         if words is None or words.thinking:
             words = self.open_words(thinking=False)
+            if self.room < 0:
+                return
         if self.mending:
             text, words.half = split_half(words.half + text)
         if text:
+            self.streamed = True
             words.parts.append(text)
             self._on_piece(TextPiece(words.place, text))
 
@@ -98,9 +142,12 @@ class AnswerWriter:
         words = self._open
         if words is None or not words.thinking:
             words = self.open_words(thinking=True)
+            if self.room < 0:
+                return
         if self.mending:
             text, words.half = split_half(words.half + text)
         if text:
+            self.streamed = True
             words.parts.append(text)
             self._on_piece(ThinkingPiece(words.place, text))
 
@@ -108,7 +155,7 @@ class AnswerWriter:
         """Begin a block of text or thinking, for dialects that say where one begins."""
         self.close_words()
         words = self._open = OpenWords(len(self._blocks), thinking)
-        self._blocks.append(words)
+        self._take_place(words)
         return words
 
     def add_words(self, words: OpenWords, text: str) -> None:
@@ -119,6 +166,7 @@ class AnswerWriter:
         if self.mending:
             text, words.half = split_half(words.half + text)
         if text:
+            self.streamed = True
             words.parts.append(text)
             self._on_piece((ThinkingPiece if words.thinking else TextPiece)(words.place, text))
 
@@ -126,7 +174,7 @@ class AnswerWriter:
         """Add to the proof that belongs to a thought."""
         self.room -= len(signature)
         if self.room >= 0:
-            words.signature += signature
+            words.signature.append(signature)
 
     def add_block(self, block: Block, size: int) -> None:
         """Add a whole block that nothing is told of, such as a vendor's own.
@@ -138,13 +186,16 @@ class AnswerWriter:
         self.close_words()
         self.room -= size
         if self.room >= 0:
-            self._blocks.append(block)
+            self._take_place(block)
 
     def open_call(self) -> OpenCall:
         """Begin a call."""
         self.close_words()
         call = OpenCall(len(self._blocks))
-        self._blocks.append(call)
+        if self.calls >= ANSWER_MAX_CALLS:
+            self._stop(f"{ANSWER_MAX_CALLS} calls")
+        elif self._take_place(call):
+            self.calls += 1
         return call
 
     def add_arguments(self, call: OpenCall, text: str) -> None:
@@ -155,6 +206,7 @@ class AnswerWriter:
         if self.mending:
             text, call.half = split_half(call.half + text)
         if text:
+            self.streamed = True
             call.parts.append(text)
             self._on_piece(ArgumentsPiece(call.place, text))
 
@@ -170,16 +222,6 @@ class AnswerWriter:
                 self.add_arguments(block, REPLACEMENT)
             else:
                 self.add_words(block, REPLACEMENT)
-
-    @property
-    def streamed(self) -> bool:
-        """Whether a piece was told."""
-        return any(isinstance(b, OpenWords | OpenCall) and b.parts for b in self._blocks)
-
-    @property
-    def calls(self) -> bool:
-        """Whether there is a call."""
-        return any(isinstance(block, OpenCall) for block in self._blocks)
 
     def words(self) -> tuple[Block, ...]:
         """What was said and thought, without calls: all that a broken answer keeps."""
@@ -201,9 +243,24 @@ class AnswerWriter:
         self._open = None
         if words is not None and words.half:
             words.half = ""
+            self.streamed = True
             words.parts.append(REPLACEMENT)
             piece = ThinkingPiece if words.thinking else TextPiece
             self._on_piece(piece(words.place, REPLACEMENT))
+
+    def _take_place(self, block: OpenWords | OpenCall | Block) -> bool:
+        """Put a block behind the others; whether there was a place for it."""
+        if len(self._blocks) >= ANSWER_MAX_BLOCKS:
+            self._stop(f"{ANSWER_MAX_BLOCKS} blocks")
+            return False
+        self._blocks.append(block)
+        return True
+
+    def _stop(self, limit: str) -> None:
+        """Say that the answer is too long, by another measure than its characters."""
+        if self.room >= 0:
+            self.limit = limit
+        self.room = min(self.room, -1)
 
 
 def _whole(block: OpenWords | OpenCall | Block, empty: str) -> Block:
@@ -216,7 +273,7 @@ def _words_block(words: OpenWords) -> Block:
     text = "".join(words.parts)
     if not words.thinking:
         return Text(text=text)
-    signature = mend(words.signature) or None
+    signature = mend("".join(words.signature)) or None
     return Thinking(text=text, signature=signature, redacted=words.redacted)
 
 

@@ -1,7 +1,7 @@
 """The provider seam: one request to a model, whatever its dialect (A1.16 to A1.27)."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -9,7 +9,9 @@ from towline_agent.errors import ProviderError
 from towline_protocol import Block, Message, SearchArtifact, Usage
 
 __all__ = [
+    "EFFORTS",
     "ArgumentsPiece",
+    "Controls",
     "Model",
     "Paced",
     "Piece",
@@ -22,6 +24,10 @@ __all__ = [
     "ThinkingPiece",
     "ToolSpec",
 ]
+
+
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""All efforts, weakest first (A1.15)."""
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +123,21 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     the end of the last message, behind whatever is cached."""
     cache_key: str = ""
     """Requests with the same key share most of their beginning (A2.29)."""
+
+
+class Controls(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model should write; what is `None` is left to it (A1.16, A1.18)."""
+
+    max_tokens: int | None = None
+    """The most tokens of one answer; `None` for what fits, 8,192 at most (A1.20)."""
+    temperature: float | None = None
+    """Sampling temperature."""
+    top_p: float | None = None
+    """Nucleus sampling."""
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer."""
+    thinking_budget: int | None = None
+    """Tokens to think with."""
 
 
 class TextPiece(msgspec.Struct, frozen=True, gc=False):

@@ -98,6 +98,8 @@ def connect(
     Raises:
         UsageError: No such provider or dialect, or no model named where there is no usual one.
     """
+    if isinstance(api_keys, str):
+        raise UsageError("'api_keys' takes a list; one key alone goes into `api_key`.")
     env = os.environ if env is None else env
     provider, _, model = name.strip().partition("/")
     base, _, dialect = provider.partition("+")

@@ -67,9 +67,13 @@ def find_vendor(provider: str) -> Vendor:
     """
     vendor = VENDORS.get(provider)
     if vendor is None:
+        import difflib  # only who has mistyped a name waits for it
+
+        near = difflib.get_close_matches(provider.lower(), VENDORS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
         known = ", ".join(VENDORS)
         raise UsageError(
-            f"There is no provider {provider!r}; write 'provider/model' with one of: {known}."
+            f"There is no provider {provider!r}.{hint} Write 'provider/model' with one of: {known}."
         )
     return vendor
 

@@ -20,8 +20,10 @@ from towline_agent.providers.errors import (
     malformed_error,
     network_error,
 )
+from towline_agent.providers.secrets import Secrets
 from towline_agent.providers.transport import (
     CA_SETTING,
+    UNREADABLE,
     HttpAnswer,
     HttpCall,
     Transport,
@@ -139,7 +141,7 @@ def _strict_names(answer: HttpAnswer) -> tuple[str, ...]:
         return ()
     try:
         document: Any = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return ()
     if not isinstance(document, dict):
         return ()
@@ -231,19 +233,22 @@ def _peer(
 ) -> Peer:
     vendor = VENDORS.get(provider.model.provider.partition("+")[0])
     keys = vendor_keys(vendor, env, stored) if vendor is not None else ()
+    secrets = Secrets(keys[0].partition("|")[0] if keys else None)
+    if call is not None:
+        secrets.add_headers(call.headers)
     return Peer(
         provider=provider.model.provider,
         model="any model",
         url=call.url if call is not None else "",
         key_setting=vendor.key_settings[0] if vendor is not None and vendor.key_settings else None,
-        secret=keys[0].partition("|")[0] if keys else None,
+        secrets=secrets,
     )
 
 
 def _has_rows(body: bytes) -> bool:
     try:
         document: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return False
     if isinstance(document, list):
         return bool(cast("list[Any]", document))

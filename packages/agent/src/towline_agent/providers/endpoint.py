@@ -3,6 +3,7 @@
 A dialect adds two pure halves: bytes from a request, and a decoder from the answer to one result.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, cast
 
@@ -10,18 +11,28 @@ import msgspec
 
 from towline_agent.errors import EndpointNotFound, ProviderError, RateLimited
 from towline_agent.host import Clock, SystemClock
+from towline_agent.providers.answer import Notices
 from towline_agent.providers.base import Model, StepAnswer, StepFailed, StepResult
 from towline_agent.providers.credential import Credential, auth_headers
 from towline_agent.providers.errors import (
     Peer,
     answer_error,
+    broken_header_error,
     broken_key_error,
+    malformed_error,
     missing_key_error,
     network_error,
     plain_http_error,
 )
 from towline_agent.providers.pacing import shared_pacer
-from towline_agent.providers.transport import HttpAnswer, HttpCall, Transport, TransportFailed
+from towline_agent.providers.secrets import Secrets
+from towline_agent.providers.transport import (
+    UNREADABLE,
+    HttpAnswer,
+    HttpCall,
+    Transport,
+    TransportFailed,
+)
 from towline_protocol import SseEvent, UsageError
 
 __all__ = ["Decoder", "Encoded", "Endpoint"]
@@ -30,6 +41,8 @@ _OK: Final = range(200, 300)
 _LIST_IDLE_S: Final = 10.0
 """Seconds to wait for a list of models: it is asked for while somebody looks on."""
 _BEARER: Final = "authorization"
+_HEADER_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_HEADER_VALUE: Final = r"[\t\x20-\x7e\x80-\ud7ff\ue000-\U0010ffff]*"
 _BYTES_PER_TOKEN: Final = 4
 """The estimate until the provider has counted (A3.28)."""
 
@@ -154,13 +167,19 @@ class Endpoint:
         except ProviderError as error:  # a sign-in that could not be renewed
             return StepFailed(error=error)
         sending = self._pacer.sent(len(encoded.body) // _BYTES_PER_TOKEN)
-        result = await self._exchange(call, decoder, stream=stream)
+        try:
+            result = await self._exchange(call, decoder, stream=stream)
+        except RecursionError:  # of an answer that is nested deeper than anything can be read
+            deep = "It is nested too deeply."
+            result = StepFailed(error=malformed_error(self.peer, deep, retryable=False))
         if isinstance(result, StepAnswer):
             usage = result.usage
             self._pacer.answered(sending, usage.input + usage.cache_read + usage.cache_write)
             if encoded.notices:
-                notices = (*encoded.notices, *result.notices)
-                result = msgspec.structs.replace(result, notices=notices)
+                notices = Notices()
+                for notice in (*encoded.notices, *result.notices):
+                    notices.add(notice)
+                result = msgspec.structs.replace(result, notices=notices.all())
         elif isinstance(result.error, RateLimited):
             self._pacer.refused(result.error, sending)
         return result
@@ -207,7 +226,7 @@ class Endpoint:
         try:
             answer = await self.transport().json(await self.call(path, None))
             listed = _names(answer.body) if answer.status in _OK else ()
-        except (ProviderError, TransportFailed, msgspec.DecodeError, UnicodeDecodeError):
+        except (ProviderError, TransportFailed, *UNREADABLE):
             return self.known_models
         return listed or self.known_models
 
@@ -228,7 +247,7 @@ class Endpoint:
         """One request with all its headers.
 
         Raises:
-            ProviderError: The credential could not be renewed.
+            ProviderError: The credential could not be renewed, or a header holds what none can.
         """
         sent = {"content-type": "application/json"} if body is not None else {}
         if stream and body is not None:
@@ -239,10 +258,18 @@ class Endpoint:
         if self._key is not None:
             bearer = self._key_header == _BEARER
             sent[self._key_header] = f"Bearer {self._key}" if bearer else self._key
+        authorized = await self._authorized()
+        if not all(map(_is_value, authorized.values())):
+            raise broken_key_error(self.peer)
+        added = {**self._headers, **(headers or {})}
+        for name, value in added.items():
+            if not _is_value(value) or not re.fullmatch(_HEADER_NAME, name):
+                raise broken_header_error(self.peer, name)
+        self.peer.secrets.add_headers({**authorized, **added})
         return HttpCall(
             url=self.peer.url + path,
             method=method or ("GET" if body is None else "POST"),
-            headers={**sent, **await self._authorized(), **self._headers, **(headers or {})},
+            headers={**sent, **authorized, **added},
             body=body,
             idle_s=_LIST_IDLE_S if body is None else self.model.idle_s,
         )
@@ -290,7 +317,7 @@ class Endpoint:
             model=facts.id,
             url=url,
             key_setting=key_setting,
-            secret=self._key,
+            secrets=Secrets(self._key),
             suggested_model=suggested_model,
         )
         has_credential = self._key is not None or self._credential is not None
@@ -315,6 +342,11 @@ def _names(body: bytes) -> tuple[str, ...]:
         if isinstance(name, str) and name:
             names.append(name.removeprefix("models/"))
     return tuple(names)
+
+
+def _is_value(value: Any) -> bool:
+    """Whether it can be the value of a header."""
+    return isinstance(value, str) and re.fullmatch(_HEADER_VALUE, value) is not None
 
 
 def _is_sendable(key: str) -> bool:

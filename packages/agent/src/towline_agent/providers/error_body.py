@@ -19,9 +19,17 @@ _DEPTH: Final = 6
 """Levels of errors, lists and texts inside each other that are looked into; real ones have five."""
 _MAX_TEXT: Final = 4000
 """Characters of a message that are looked at."""
-_TITLE: Final = r"(?i)<title[^>]*>([^<]{1,400})"
-_HIDDEN: Final = r"(?is)<(script|style)\b[^>]*>.*?</\1>"
+_MAX_PAGE: Final = 65_536
+"""Characters of a page in which its title is looked for: it stands in the head."""
+_MAX_SIGN: Final = 200
+"""Characters of a type or a code; real ones are words."""
+_MAX_DETAILS: Final = 32
+"""Typed details that are read; real errors have up to five."""
+_TITLE: Final = r"(?i)<title[^<>]{0,200}>([^<]{1,400})"
+_HIDDEN: Final = r"(?is)<(script|style)\b[^<>]{0,500}>.*?(?:</\1>|\Z)"
 _TAG: Final = r"<[^<>]{0,2000}>"
+_MAX_NUMBER: Final = 2**63
+"""A code that is larger is none."""
 _STATUSES: Final = range(100, 600)
 _STATUS_DIGITS: Final = 3
 
@@ -65,7 +73,7 @@ def _read(value: Any, depth: int) -> ErrorBody:
         case str():
             return _read_text(value, depth)
         case list():
-            found = [_read(item, depth - 1) for item in cast("list[Any]", value)]
+            found = (_read(item, depth - 1) for item in cast("list[Any]", value))
             return next((body for body in found if body.message or body.signs), ErrorBody())
         case dict():
             return _read_object(cast("_Json", value), depth)
@@ -93,14 +101,21 @@ def _read_object(found: _Json, depth: int) -> ErrorBody:
             if inner.message or inner.signs:
                 break
     signs = [found.get(key) for key in ("type", "error_type", "code", "status")]
-    words = [mend(str(sign)) for sign in signs if isinstance(sign, str | int) and sign is not True]
+    words = [_sign(sign) for sign in signs if isinstance(sign, str | int) and sign is not True]
     raw = _raw_words(found, depth)
     return ErrorBody(
-        message=f"{inner.message} {raw}".strip(),
+        message=f"{inner.message} {raw}".strip()[:_MAX_TEXT],
         signs=" ".join([*words, inner.signs]).strip(),
         status=inner.status or _status(found),
         details=inner.details or _details(found),
     )
+
+
+def _sign(sign: str | int) -> str:
+    """A type or a code as a word; a number without end says nothing."""
+    if isinstance(sign, int):
+        return str(sign) if abs(sign) < _MAX_NUMBER else ""
+    return mend(sign[:_MAX_SIGN])
 
 
 def _raw_words(found: _Json, depth: int) -> str:
@@ -126,7 +141,9 @@ def _details(found: _Json) -> tuple[_Json, ...]:
     if not isinstance(details, list):
         return ()
     return tuple(
-        cast("_Json", item) for item in cast("list[Any]", details) if isinstance(item, dict)
+        cast("_Json", item)
+        for item in cast("list[Any]", details)[:_MAX_DETAILS]
+        if isinstance(item, dict)
     )
 
 
@@ -136,7 +153,7 @@ def _plain(text: str) -> str:
         return _line(text)
     import html  # its table of signs is large, and few programs ever meet a page
 
-    title = re.search(_TITLE, text)
+    title = re.search(_TITLE, text[:_MAX_PAGE])
     if title:
         return _line(html.unescape(title[1]))
     shown = re.sub(_HIDDEN, " ", text[:_MAX_TEXT])

@@ -110,7 +110,7 @@ KINDS: Final[dict[str, Kind]] = {
     ),
     "too_long": Kind(
         ResponseMalformed,
-        "{model!r} of {provider!r} sent an answer of more than {limit} characters, the most that "
+        "{model!r} of {provider!r} sent an answer of more than {limit}, the most that "
         "is taken; the words before that are kept. Ask for less at once or take another model.",
     ),
     "missing_key": Kind(AuthenticationFailed, "There is no key for {provider!r}; {key}."),
@@ -118,6 +118,11 @@ KINDS: Final[dict[str, Kind]] = {
         AuthenticationFailed,
         "The key for {provider!r} holds white space or letters that no key has; copy it anew: "
         "{key}.",
+    ),
+    "broken_header": Kind(
+        RequestRejected,
+        "The extra header {limit} for {provider!r} has no value, or holds a line end or another "
+        "character that no header can; correct it.",
     ),
     "plain_http": Kind(
         EndpointNotFound,
@@ -293,7 +298,8 @@ NETWORK: Final[dict[str, Kind]] = {
     "unreachable": Kind(ProviderUnavailable, "{url} cannot be reached; check the network."),
     "proxy": Kind(
         ProviderUnavailable,
-        "The proxy did not let the request for {url} through; check HTTPS_PROXY and NO_PROXY.",
+        "The proxy did not let the request for {url} through; check HTTP_PROXY, HTTPS_PROXY "
+        "and NO_PROXY.",
     ),
     "connect_timeout": Kind(
         ProviderUnavailable, "{url} did not answer in time; check the network and try again."
@@ -301,6 +307,11 @@ NETWORK: Final[dict[str, Kind]] = {
     "idle": Kind(
         ProviderUnavailable,
         "{provider!r} sent nothing for {idle} seconds, so the request was given up; try again.",
+    ),
+    "no_answer": Kind(
+        ProviderUnavailable,
+        "{provider!r} kept the line open but sent no word of an answer for too long, so the "
+        "request was given up; try again or take another model than {model!r}.",
     ),
     "lost": Kind(
         ProviderUnavailable, "The connection to {provider!r} broke; check the network, try again."

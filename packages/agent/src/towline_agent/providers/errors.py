@@ -14,6 +14,7 @@ from towline_agent.errors import ProviderError, RateLimited
 from towline_agent.providers.error_body import ErrorBody, read_error_body, read_error_value
 from towline_agent.providers.error_signals import KINDS, NETWORK, Kind, error_kind
 from towline_agent.providers.retry_delay import duration_s, header_delay_s, worded_delay_s
+from towline_agent.providers.secrets import Secrets
 from towline_agent.providers.stated_limits import stated_limits
 from towline_agent.providers.transport import TransportFailed
 
@@ -21,6 +22,7 @@ __all__ = [
     "Peer",
     "answer_error",
     "body_error",
+    "broken_header_error",
     "broken_key_error",
     "document_error",
     "incomplete_error",
@@ -34,9 +36,14 @@ __all__ = [
 
 _WORDS_MAX: Final = 400
 """Characters of a vendor's own words that are shown (A3.21)."""
+_REASON_MAX: Final = 200
+"""Characters of the reason in a typed detail; real ones are words."""
 _BODY_MAX: Final = 4000
 """Characters of an answer that an error keeps."""
+_SHOWN_MAX: Final = 80
+"""Characters of a header's name that are shown."""
 _KEPT_HEADERS: Final = ("retry", "ratelimit", "request-id")
+_KEY_ADVICE: Final = "pass a valid `api_key`, or keep one with `towline keys set {}`"
 _NOT_IMPLEMENTED: Final = 501
 _NAMED: Final = (
     r"(?i)\b(function|tool|parameter|property|field|argument|schema|name)s?:? "
@@ -61,8 +68,9 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     """The address that was called."""
     key_setting: str | None = None
     """The environment variable that holds the key."""
-    secret: str | None = None
-    """The credential: taken out of a vendor's words, should they repeat it."""
+    secrets: Secrets = msgspec.field(default_factory=Secrets)
+    """The credential and whatever else was sent that nobody may read: taken out of a vendor's
+    words, should they repeat it."""
     suggested_model: str | None = None
     """The model to take when this one is not on the plan or used up for the day (A3.18); `None`
     when there is none to suggest."""
@@ -125,9 +133,14 @@ def malformed_error(
     return _make(peer, KINDS["malformed"], "malformed", detail, retryable=retryable)
 
 
-def too_long_error(peer: Peer, limit: int) -> ProviderError:
-    """The answer has more characters than one may have; the next one would be as long."""
-    return _make(peer, KINDS["too_long"], "too_long", "", retryable=False, limit=str(limit))
+def too_long_error(peer: Peer, limit: str) -> ProviderError:
+    """The answer has more of something than one may have; the next one would be as long.
+
+    Args:
+        peer: Who answered.
+        limit: The most that it may have, such as `100 calls`.
+    """
+    return _make(peer, KINDS["too_long"], "too_long", "", retryable=False, limit=limit)
 
 
 def missing_key_error(peer: Peer) -> ProviderError:
@@ -138,6 +151,11 @@ def missing_key_error(peer: Peer) -> ProviderError:
 def broken_key_error(peer: Peer) -> ProviderError:
     """The key holds what no header can; nothing was sent."""
     return _make(peer, KINDS["broken_key"], "broken_key", "")
+
+
+def broken_header_error(peer: Peer, name: str) -> ProviderError:
+    """A header that was asked for holds what none can; nothing was sent."""
+    return _make(peer, KINDS["broken_header"], "broken_header", "", limit=repr(name[:_SHOWN_MAX]))
 
 
 def plain_http_error(peer: Peer) -> ProviderError:
@@ -168,11 +186,11 @@ def _error(
         retryable=False if status == _NOT_IMPLEMENTED else None,
     )
     error.headers = {
-        key: _clean(value, peer.secret)
+        key: peer.secrets.clean(value)
         for key, value in headers.items()
         if any(part in key for part in _KEPT_HEADERS)
     }
-    error.body = _clean(body.decode("utf-8", "replace"), peer.secret)[:_BODY_MAX]
+    error.body = peer.secrets.clean(body.decode("utf-8", "replace"))[:_BODY_MAX]
     if isinstance(error, RateLimited):
         words = f"{said.signs} {said.message}"
         error.limits = stated_limits(headers, said.details, words)
@@ -181,7 +199,8 @@ def _error(
 
 def _telling(said: ErrorBody) -> str:
     """The words that say what kind it is."""
-    reasons = [str(detail.get("reason") or "") for detail in said.details]
+    stated = [detail.get("reason") for detail in said.details]
+    reasons = [reason[:_REASON_MAX] for reason in stated if isinstance(reason, str)]
     return " ".join([said.signs, re.sub(_NAMED, r"\1", said.message), *reasons])
 
 
@@ -228,14 +247,16 @@ def _make(
         model=peer.model,
         url=peer.url,
         status="in the middle of its answer" if status is None else f"status {status}",
-        key=f"set {setting} to a valid key" if setting else "pass a valid `api_key`",
+        key=f"set {setting} to a valid key"
+        if setting
+        else f"pass a valid `api_key`, or keep one with `towline keys set {peer.provider}`",
         idle=idle,
         limit=limit,
         other="another model" if other is None else repr(other),
     )
     suggests = other is not None and reason in _SUGGESTING
     return kind.error(
-        sentence + _quoted(words, peer.secret),
+        sentence + _quoted(peer.secrets.clean(words)),
         provider=peer.provider,
         model=peer.model,
         status=status,
@@ -246,12 +267,7 @@ def _make(
     )
 
 
-def _clean(text: str, secret: str | None) -> str:
-    return text.replace(secret, "[key]") if secret else text
-
-
-def _quoted(words: str, secret: str | None) -> str:
-    words = _clean(words, secret)
+def _quoted(words: str) -> str:
     if not words:
         return ""
     cut = words if len(words) <= _WORDS_MAX else words[: _WORDS_MAX - 1] + "…"

@@ -17,6 +17,9 @@ _MAX_BYTES: Final = 8 * 1024 * 1024
 """
 
 
+_NOTHING: Final[tuple[tuple[Message, ...], bytes, None]] = ((), b"", None)
+
+
 class _Copyable(Protocol):
     def copy(self) -> Self: ...
 
@@ -51,6 +54,11 @@ class Prefixes(Generic[_S]):
         self._kept: dict[int, tuple[tuple[Message, ...], bytes, _S]] = {}
         self._lock = threading.Lock()  # one agent may run in two loops at once
 
+    def count_known(self, messages: tuple[Message, ...]) -> int:
+        """How many messages, from the first on, are kept just as they are."""
+        known = self._kept.get(id(messages[0]), _NOTHING)[0] if messages else ()
+        return len(known) if messages[: len(known)] == known else 0
+
     def encode(self, messages: tuple[Message, ...]) -> tuple[bytes, _S]:
         """The JSON objects of a conversation, joined by commas, and the state after it.
 
@@ -59,7 +67,7 @@ class Prefixes(Generic[_S]):
         """
         if not messages:
             return b"", self._begin()
-        known, encoded, state = self._kept.get(id(messages[0]), ((), b"", None))
+        known, encoded, state = self._kept.get(id(messages[0]), _NOTHING)
         if state is None or messages[: len(known)] != known:
             known, encoded, state = (), b"", self._begin()
         state = state.copy()

@@ -7,14 +7,16 @@ before the first request.
 import asyncio
 import atexit
 import functools
+import os
 import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Final
 
 import aiohttp
 
-from towline_agent.providers.http_session import ClientSession, failure, trust
+from towline_agent.providers.http_session import ClientSession, failure, open_socket, trust
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed, is_document
 from towline_protocol import ProtocolError, SseDecoder, SseEvent
 
@@ -30,13 +32,21 @@ _ERROR_BODY_S: Final = 10.0
 """Seconds to read the body of an error: its status says enough."""
 _MAX_DOCUMENT: Final = 32 * 1024 * 1024
 """Bytes of one document: the longest answer with pictures, and no endless one."""
+_MAX_BLANKS: Final = 64 * 1024
+"""Bytes of white space before an answer: a gateway that keeps warm sends one every second or so."""
+_QUIET_S: Final = 600.0
+"""Seconds without a word of an answer, at least, that a line may be kept warm: queues are long."""
+_QUIET_IDLES: Final = 10.0
+"""The same in idle limits: what may be silent for long, such as a local model that reads a prompt,
+may also be kept warm for long."""
 _MAX_ERROR: Final = 256 * 1024
 """Bytes of an error body that are read; what people are shown is far shorter."""
 _MAX_STREAM: Final = 256 * 1024 * 1024
 """Bytes of one stream; a peer that never stops is cut off."""
 _EXIT_S: Final = 2.0
 """Seconds that the end of the process waits for a loop in another thread."""
-_ERROR_STATUS: Final = 400
+_OK: Final = range(200, 300)
+"""Statuses of answers; whatever else comes is a refusal, redirects too."""
 _SPACE: Final = b" \t\r\n"
 
 
@@ -48,6 +58,9 @@ class HttpTransport:
         connect_s: Seconds to get a connection.
         keepalive_s: Seconds that an idle connection is kept.
         drain_s: Seconds to read on after the end of an answer.
+        quiet_s: Seconds until the head of an answer, its first event, each next one, and the end of
+            a document, however many blanks, comments or header lines come in the meantime; `None`
+            for ten times the idle limit, and 600 at least.
     """
 
     def __init__(
@@ -57,13 +70,16 @@ class HttpTransport:
         connect_s: float = _CONNECT_S,
         keepalive_s: float = _KEEPALIVE_S,
         drain_s: float = _DRAIN_S,
+        quiet_s: float | None = None,
     ) -> None:
         self._ca_file = ca_file
         self._connect_s = connect_s
         self._keepalive_s = keepalive_s
         self._drain_s = drain_s
+        self._quiet_s = quiet_s
         self._tls: ssl.SSLContext | None = None
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
+        self._parents: tuple[object, ...] = ()
 
     async def sse(self, call: HttpCall, on_event: Callable[[SseEvent], bool]) -> HttpAnswer:
         """Send a request whose answer should be a stream of events."""
@@ -83,12 +99,13 @@ class HttpTransport:
     async def _exchange(
         self, call: HttpCall, on_event: Callable[[SseEvent], bool] | None
     ) -> HttpAnswer:
-        session = await self._session()
+        session = self._sessions.get(asyncio.get_running_loop()) or await self._open_session()
         session.in_flight += 1
+        quiet_s = self._quiet_s or max(_QUIET_S, _QUIET_IDLES * call.idle_s)
         try:
-            response = await session.send(call)
+            response = await _head(session, call, quiet_s)
             try:
-                body = await self._read(response, on_event)
+                body = await self._read(response, on_event, _Quiet(quiet_s))
             except BaseException:
                 response.close()  # at once: nobody works on for us (A3.11)
                 raise
@@ -97,54 +114,63 @@ class HttpTransport:
             return HttpAnswer(status=response.status, headers=headers, body=body)
         finally:
             session.in_flight -= 1
-            await session.close_if_idle()
+            if session.closing:
+                await session.close_if_idle()
 
     async def _read(
-        self, response: aiohttp.ClientResponse, on_event: Callable[[SseEvent], bool] | None
+        self,
+        response: aiohttp.ClientResponse,
+        on_event: Callable[[SseEvent], bool] | None,
+        quiet: "_Quiet",
     ) -> bytes:
-        if response.status >= _ERROR_STATUS:
+        if response.status not in _OK:
             return await _read_error(response)
         if on_event is None:
-            return await _read_document(response, b"")
-        head = await _read_head(response)
+            return await _read_document(response, b"", quiet)
+        head = await _read_head(response, quiet)
         if is_document(head):
-            return await _read_document(response, head)
-        await self._read_events(response, head, on_event)
+            return await _read_document(response, head, quiet)
+        await self._read_events(response, head, _Stream(on_event, quiet))
         return b""
 
     async def _read_events(
-        self, response: aiohttp.ClientResponse, chunk: bytes, on_event: Callable[[SseEvent], bool]
+        self, response: aiohttp.ClientResponse, chunk: bytes, stream: "_Stream"
     ) -> None:
         """Tell the events of a stream; the hot path of every step."""
-        decoder = SseDecoder()
         read = response.content.readany  # never by lines: one may be longer than a buffer (A3.5)
-        loop = asyncio.get_running_loop()
-        limit = asyncio.timeout(None)
-        done = False
-        size = 0
+        while chunk:
+            if stream.tell(chunk) and await self._drain(response, stream):
+                return
+            try:
+                chunk = await read()
+            except (aiohttp.ClientError, OSError) as error:
+                raise failure(error) from error
+        stream.end()
+
+    async def _drain(self, response: aiohttp.ClientResponse, stream: "_Stream") -> bool:
+        """Read on to the end, so that the connection can be used again; not for long (A3.8).
+
+        False when an event takes back that all has come.
+        """
+        content = response.content
+        if content.at_eof():
+            return True
+        limit = asyncio.timeout(self._drain_s)
         try:
             async with limit:
-                while chunk:
-                    for event in _decode(decoder, chunk):
-                        if on_event(event) and not done:
-                            done = True
-                            limit.reschedule(loop.time() + self._drain_s)
-                    size += len(chunk)
-                    if size > _MAX_STREAM:
-                        raise TransportFailed("too_large", f"More than {_MAX_STREAM} bytes came.")
-                    try:
-                        chunk = await read()
-                    except (aiohttp.ClientError, OSError) as error:
-                        if done:  # what matters has come; the connection alone is lost
-                            return
-                        raise failure(error) from error
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            response.close()  # the answer is whole, but its stream does not end
-            return
-        if not done:
-            _end(decoder, on_event)
+                while chunk := await content.readany():
+                    if not stream.tell(chunk):
+                        return False
+        except (aiohttp.ClientError, OSError):  # a TimeoutError is an OSError
+            # What matters has come. A stream that does not end is ended here.
+            if limit.expired():
+                response.close()
+        return True
+
+    def leave_parent(self) -> None:
+        """Begin anew in a forked child: closing what it has would break the parent's."""
+        self._parents = (*self._parents, self._sessions)
+        self._sessions = {}
 
     def close_all(self) -> None:
         """Close the sessions of all loops, from outside of them: the last act of a process."""
@@ -158,13 +184,11 @@ class HttpTransport:
             else:
                 loop.run_until_complete(closing)
 
-    async def _session(self) -> ClientSession:
+    async def _open_session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None:
-            session = self._sessions[loop] = ClientSession(self._connector(), self._connect_s)
-            session.guard = self._guard(loop, session)
-            await anext(session.guard)
+        session = self._sessions[loop] = ClientSession(self._connector(), self._connect_s)
+        session.guard = self._guard(loop, session)
+        await anext(session.guard)
         return session
 
     async def _guard(
@@ -179,34 +203,70 @@ class HttpTransport:
             await session.client.close()
 
     def _connector(self) -> aiohttp.TCPConnector:
-        if self._ca_file is None:
-            # aiohttp's own context: it makes one for the process when it is imported.
-            return aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s)
-        if self._tls is None:
+        if self._ca_file is not None and self._tls is None:
             self._tls = trust(self._ca_file)
-        return aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s, ssl=self._tls)
+        return aiohttp.TCPConnector(
+            limit=0,
+            keepalive_timeout=self._keepalive_s,
+            # aiohttp's own context, unless a file is given: it makes one when it is imported.
+            ssl=self._tls or True,
+            socket_factory=open_socket,
+        )
 
 
-async def _read_head(response: aiohttp.ClientResponse) -> bytes:
+class _Quiet:
+    """How long no word of an answer has come, whatever else keeps the line warm.
+
+    It needs no timer: where nothing comes at all, the idle limit ends the wait.
+    """
+
+    __slots__ = ("_quiet_s", "_since")
+
+    def __init__(self, quiet_s: float) -> None:
+        self._quiet_s = quiet_s
+        self._since = monotonic()
+
+    def end(self) -> None:
+        """Say that a word has come."""
+        self._since = monotonic()
+
+    def check(self) -> None:
+        """Say that something else has come; fails once that is too long."""
+        if monotonic() - self._since > self._quiet_s:
+            raise TransportFailed("no_answer", f"Nothing for {self._quiet_s:g} seconds.")
+
+
+async def _head(session: ClientSession, call: HttpCall, quiet_s: float) -> aiohttp.ClientResponse:
+    """The head of an answer; its lines may not drip for ever, nor may one be announced for ever."""
+    try:
+        async with asyncio.timeout(quiet_s):
+            return await session.send(call)
+    except TimeoutError as error:
+        raise TransportFailed("no_answer", f"No head for {quiet_s:g} seconds.") from error
+
+
+async def _read_head(response: aiohttp.ClientResponse, quiet: _Quiet) -> bytes:
     """The bytes up to the first that is no white space; gateways keep warm with blanks."""
-    head = b""
-    while not head.strip(_SPACE):
+    blanks: list[bytes] = []
+    size = 0
+    while True:
         try:
             chunk = await response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
             raise failure(error) from error
-        if not chunk:
-            break
-        head += chunk
-        if len(head) > _MAX_DOCUMENT:
-            raise TransportFailed("too_large", f"More than {_MAX_DOCUMENT} blanks came.")
-    return head
+        blanks.append(chunk)
+        if not chunk or chunk.strip(_SPACE):
+            return b"".join(blanks)
+        size += len(chunk)
+        if size > _MAX_BLANKS:
+            raise TransportFailed("too_large", f"More than {_MAX_BLANKS} blanks came.")
+        quiet.check()
 
 
-async def _read_document(response: aiohttp.ClientResponse, head: bytes) -> bytes:
+async def _read_document(response: aiohttp.ClientResponse, head: bytes, quiet: _Quiet) -> bytes:
     parts = [head]
     size = len(head)
-    while True:
+    while size <= _MAX_DOCUMENT:
         try:
             chunk = await response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
@@ -215,44 +275,64 @@ async def _read_document(response: aiohttp.ClientResponse, head: bytes) -> bytes
             return b"".join(parts)
         parts.append(chunk)
         size += len(chunk)
-        if size > _MAX_DOCUMENT:
-            raise TransportFailed("too_large", f"More than {_MAX_DOCUMENT} bytes came.")
+        quiet.check()
+    raise TransportFailed("too_large", f"More than {_MAX_DOCUMENT} bytes came.")
 
 
 async def _read_error(response: aiohttp.ClientResponse) -> bytes:
     """What comes of an error's body; its status counts, so nothing here fails."""
-    body = b""
+    parts: list[bytes] = []
+    size = 0
     try:
         async with asyncio.timeout(_ERROR_BODY_S):
-            while chunk := await response.content.readany():
-                body += chunk
-                if len(body) > _MAX_ERROR:
-                    response.close()
-                    return body[:_MAX_ERROR]
+            while size <= _MAX_ERROR and (chunk := await response.content.readany()):
+                parts.append(chunk)
+                size += len(chunk)
     except (aiohttp.ClientError, OSError):  # a TimeoutError is an OSError
         response.close()
-    return body
+    if size > _MAX_ERROR:
+        response.close()
+    return b"".join(parts)[:_MAX_ERROR]
 
 
-def _decode(decoder: SseDecoder, chunk: bytes) -> list[SseEvent]:
-    try:
-        return decoder.feed(chunk)
-    except ProtocolError as error:
-        raise TransportFailed("too_large", error.message) from error
+class _Stream:
+    """A stream of events that is being read."""
 
+    def __init__(self, on_event: Callable[[SseEvent], bool], quiet: _Quiet) -> None:
+        self._decoder = SseDecoder()
+        self._on_event = on_event
+        self._quiet = quiet
+        self._done = False
+        self._size = 0
 
-def _end(decoder: SseDecoder, on_event: Callable[[SseEvent], bool]) -> None:
-    """End a stream.
+    def tell(self, chunk: bytes) -> bool:
+        """Tell the events that a chunk completes; true when all that matters has come by now."""
+        try:
+            events = self._decoder.feed(chunk)
+        except ProtocolError as error:
+            raise TransportFailed("too_large", error.message) from error
+        for event in events:
+            self._done = self._on_event(event)
+        if events:
+            self._quiet.end()
+        else:
+            self._quiet.check()
+        self._size += len(chunk)
+        if self._size > _MAX_STREAM:
+            raise TransportFailed("too_large", f"More than {_MAX_STREAM} bytes came.")
+        return self._done
 
-    The standard drops an event without its blank line. Some vendors leave out the last blank line
-    of all, so what is there is told.
-    """
-    try:
-        decoder.close()
-    except ProtocolError as error:
-        raise TransportFailed("cut", error.message) from error
-    for event in _decode(decoder, b"\n\n"):
-        on_event(event)
+    def end(self) -> None:
+        """End a stream.
+
+        The standard drops an event without its blank line. Some vendors leave out the last blank
+        line of all, so what is there is told.
+        """
+        try:
+            self._decoder.close()
+        except ProtocolError as error:
+            raise TransportFailed("cut", error.message) from error
+        self.tell(b"\n\n")
 
 
 @functools.cache
@@ -260,4 +340,6 @@ def shared_transport(ca_file: str | None = None) -> HttpTransport:
     """The process's own transport, made at the first call; one for each extra CA file."""
     transport = HttpTransport(ca_file=ca_file)
     atexit.register(transport.close_all)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=transport.leave_parent)
     return transport

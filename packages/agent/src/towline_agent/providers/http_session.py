@@ -1,17 +1,21 @@
 """One event loop's aiohttp client: sends requests, and says in our words why one failed."""
 
+import socket
 import ssl
 from collections.abc import AsyncGenerator
-from types import SimpleNamespace
-from typing import Final, cast
+from contextvars import ContextVar
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
+from towline_agent.providers.address import is_loopback
 from towline_agent.providers.transport import HttpCall, TransportFailed
 
-__all__ = ["ClientSession", "failure", "trust"]
+__all__ = ["ClientSession", "failure", "open_socket", "trust"]
 
+_BROKEN_PROXY: Final = "{} holds no address of a proxy; write http://HOST:PORT."
 _MAX_HEADER: Final = 64 * 1024
 """Bytes of one header line; some gateways send long policies."""
 
@@ -27,20 +31,47 @@ _CAUSES: Final[tuple[tuple[type[Exception], str], ...]] = (
     (aiohttp.ServerDisconnectedError, "lost"),
     (aiohttp.InvalidURL, "address"),
     (aiohttp.ClientResponseError, "malformed"),
+    (ValueError, "address"),
 )
 """What aiohttp's classes mean, the finer ones first."""
 
 
+class _Try:
+    """What is known of one try of a request."""
+
+    __slots__ = ("fresh",)
+
+    def __init__(self) -> None:
+        self.fresh = False  # a connection was made for it
+
+
+_trying: Final[ContextVar[_Try]] = ContextVar("towline_http_try")
+
+
+def open_socket(address: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
+    """A socket for a new connection, for a connector that has looked the address up.
+
+    So a request that fails without it has been given a connection of an earlier one. aiohttp would
+    tell that too, but by hooks that cost every request a tenth of its time.
+    """
+    tried = _trying.get(None)
+    if tried is not None:
+        tried.fresh = True
+    return socket.socket(*address[:3])
+
+
 class ClientSession:
-    """One loop's client and how many requests it carries."""
+    """One loop's client and how many requests it carries.
+
+    Args:
+        connector: Makes connections; its sockets are made by `open_socket`.
+        connect_s: Seconds to get a connection.
+    """
 
     def __init__(self, connector: aiohttp.TCPConnector, connect_s: float) -> None:
-        trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(_note_reuse)
         self.client = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
-            trace_configs=[trace],
             max_line_size=_MAX_HEADER,
             max_field_size=_MAX_HEADER,
         )
@@ -52,6 +83,7 @@ class ClientSession:
         self.guard: AsyncGenerator[None] | None = None
         """Closes the client when it is closed itself, at the latest with the loop."""
         self._connect_s = connect_s
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
         self._proxies: dict[str, str | None] = {}
 
     async def send(self, call: HttpCall) -> aiohttp.ClientResponse:
@@ -62,27 +94,35 @@ class ClientSession:
         """
         while True:
             tried = _Try()
+            _trying.set(tried)
             try:
-                return await self._send(call, tried)
+                return await self._send(call)
+            except aiohttp.ClientConnectorError as error:
+                raise failure(error) from error
             except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-                if not tried.reused or _answered(error):
+                if tried.fresh or _answered(error):
                     raise failure(error) from error
-            except (aiohttp.ClientError, OSError) as error:
+            except (aiohttp.ClientError, OSError, ValueError) as error:  # of odd names of hosts
                 raise failure(error) from error
 
-    async def _send(self, call: HttpCall, tried: "_Try") -> aiohttp.ClientResponse:
+    async def _send(self, call: HttpCall) -> aiohttp.ClientResponse:
         return await self.client.request(
             call.method,
             call.url,
             data=call.body,
             headers=call.headers,
-            timeout=aiohttp.ClientTimeout(
-                total=None, connect=self._connect_s, sock_read=call.idle_s
-            ),
+            timeout=self._timeout(call.idle_s),
             allow_redirects=False,  # a redirected POST would lose its body
             proxy=self._proxy(call.url),
-            trace_request_ctx=tried,
         )
+
+    def _timeout(self, idle_s: float) -> aiohttp.ClientTimeout:
+        """The limits of a request; models have few different ones, and making one takes time."""
+        found = self._timeouts.get(idle_s)
+        if found is None:
+            found = aiohttp.ClientTimeout(total=None, connect=self._connect_s, sock_read=idle_s)
+            self._timeouts[idle_s] = found
+        return found
 
     def _proxy(self, url: str) -> str | None:
         """The environment's proxy for an address (A3.2).
@@ -94,8 +134,9 @@ class ClientSession:
         host = rest.partition("/")[0]
         origin = f"{scheme}://{host}"
         if origin not in self._proxies:
-            found = None if proxy_bypass(host) else getproxies().get(scheme)
-            self._proxies[origin] = found
+            direct = is_loopback(urlsplit(url).hostname or "") or proxy_bypass(host)
+            found = None if direct else getproxies().get(scheme)
+            self._proxies[origin] = found and _read_proxy(found, f"{scheme.upper()}_PROXY")
         return self._proxies[origin]
 
     async def close_if_idle(self) -> None:
@@ -109,21 +150,26 @@ class ClientSession:
             await self.guard.aclose()
 
 
-class _Try:
-    """What is known of one try of a request."""
+def _read_proxy(value: str, setting: str) -> str:
+    """The address of a proxy; `http://` where it says no scheme.
 
-    __slots__ = ("reused",)
-
-    def __init__(self) -> None:
-        self.reused = False
-
-
-async def _note_reuse(
-    _client: aiohttp.ClientSession,
-    context: SimpleNamespace,
-    _params: aiohttp.TraceConnectionReuseconnParams,
-) -> None:
-    context.trace_request_ctx.reused = True
+    Raises:
+        TransportFailed: It is unusable. The value is not shown: it may hold a password.
+    """
+    url = value if "://" in value else f"http://{value}"
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        usable = usable and all(char > " " for char in url)
+    except ValueError:
+        raise TransportFailed("proxy", _BROKEN_PROXY.format(setting)) from None
+    if parts.scheme.startswith("socks"):
+        raise TransportFailed(
+            "proxy", f"{setting} names a SOCKS proxy, which is not supported; name an HTTP proxy."
+        )
+    if not usable or parts.scheme not in ("http", "https"):
+        raise TransportFailed("proxy", _BROKEN_PROXY.format(setting))
+    return url
 
 
 def _answered(error: Exception) -> bool:

@@ -25,6 +25,8 @@ _STRING_STOP: Final = re.compile(rb'["\\]')
 _WORD_STOP: Final = re.compile(rb'[ \t\r\n,"{}\[\]]')
 _BOM: Final = b"\xef\xbb\xbf"
 _QUOTE: Final = 0x22
+_MAX_EMPTY: Final = 64
+"""Arrays that may begin one after another without a value; real streams have one."""
 _OPENING: Final = b"{["
 _CLOSING: Final = b"}]"
 
@@ -45,6 +47,7 @@ class JsonSplitter:
         self._parts: list[bytes] = []  # an unfinished value, in the pieces it came in
         self._size = 0  # in `_parts`
         self._arrays = 0  # open around the values
+        self._empty = 0  # arrays opened since the last value
         self._inside = False  # a value
         self._word = False  # the value is a number, `true`, `false` or `null`
         self._depth = 0  # of objects and arrays that the value has open
@@ -105,6 +108,11 @@ class JsonSplitter:
         byte = chunk[at : at + 1]
         if byte == b"[":
             self._arrays += 1
+            self._empty += 1
+            if self._empty > _MAX_EMPTY:
+                raise ProtocolError(
+                    f"A JSON stream opens more than {_MAX_EMPTY} arrays without a value; ask again."
+                )
             return at + 1
         if byte == b"]" and self._arrays:
             self._arrays -= 1
@@ -113,6 +121,7 @@ class JsonSplitter:
             raise ProtocolError(
                 f"A JSON stream holds {byte.decode()!r} where nothing is open; ask again."
             )
+        self._empty = 0
         self._inside = True
         self._word = byte not in b'{"'
         return at

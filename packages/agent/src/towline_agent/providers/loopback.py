@@ -19,10 +19,11 @@ _HOST: Final = "127.0.0.1"
 _PATH: Final = "/callback"
 _MAX_HEAD: Final = 32 * 1024
 """Bytes of a request's head; browsers send a few KiB with the longest of cookies."""
-_HEAD_S: Final = 10.0
-"""Seconds for a caller to send its request and take the page."""
+_HEAD_S: Final = 5.0
+"""Seconds for a caller to send its request and take the page: a browser needs none."""
 _MAX_CALLERS: Final = 16
-"""Connections at once: a browser opens a few, and nobody else has business here."""
+"""Connections at once: a browser opens a few, and nobody else has business here. One more takes the
+place of the one that has kept us waiting the longest, so nobody can keep the browser out."""
 
 _REASONS: Final = {
     200: "OK",
@@ -59,6 +60,7 @@ class LoopbackListener:
         self._take = take
         self._server: asyncio.Server | None = None
         self._callers: set[asyncio.Task[None]] = set()
+        self._idle: dict[asyncio.Task[None], None] = {}
         self._authority = ""
 
     @property
@@ -72,7 +74,7 @@ class LoopbackListener:
         Raises:
             OSError: This machine gives no port.
         """
-        self._server = await asyncio.start_server(self._serve, _HOST, 0, limit=_MAX_HEAD)
+        self._server = await asyncio.start_server(self._accept, _HOST, 0, limit=_MAX_HEAD)
         self._authority = f"{_HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
@@ -87,22 +89,36 @@ class LoopbackListener:
             await asyncio.wait(self._callers)
         await server.wait_closed()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        try:
-            if len(self._callers) >= _MAX_CALLERS:
-                return
-            self._callers.add(task)
-            # what a caller does wrong is its own affair: it is hung up on
-            with suppress(OSError, EOFError, asyncio.LimitOverrunError):
-                async with asyncio.timeout(_HEAD_S):
-                    head = await reader.readuntil(b"\r\n\r\n")
-                    writer.write(_document(self._answer(head)))
-                    await writer.drain()
-        finally:
-            self._callers.discard(task)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a caller in a task of ours: asyncio reports its own as broken when cancelled."""
+        if self._server is None or (len(self._callers) >= _MAX_CALLERS and not self._idle):
             writer.close()
+            return
+        if len(self._callers) >= _MAX_CALLERS:
+            oldest = next(iter(self._idle))
+            del self._idle[oldest]
+            oldest.cancel()
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._callers.add(task)
+        self._idle[task] = None
+
+        def end(_: asyncio.Task[None]) -> None:
+            self._callers.discard(task)
+            self._idle.pop(task, None)
+            writer.close()
+
+        task.add_done_callback(end)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # what a caller does wrong is its own affair: it is hung up on
+        with suppress(OSError, EOFError, asyncio.LimitOverrunError):
+            async with asyncio.timeout(_HEAD_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+                task = asyncio.current_task()
+                assert task is not None
+                self._idle.pop(task, None)
+                writer.write(_document(self._answer(head)))
+                await writer.drain()
 
     def _answer(self, head: bytes) -> LoopbackPage:
         lines = head.decode("latin-1").split("\r\n")

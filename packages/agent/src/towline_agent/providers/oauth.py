@@ -13,7 +13,13 @@ import msgspec
 from towline_agent.errors import AuthenticationFailed, ProviderError, ProviderUnavailable
 from towline_agent.host import Clock
 from towline_agent.providers.errors import Peer, answer_error, malformed_error, network_error
-from towline_agent.providers.transport import HttpAnswer, HttpCall, Transport, TransportFailed
+from towline_agent.providers.transport import (
+    UNREADABLE,
+    HttpAnswer,
+    HttpCall,
+    Transport,
+    TransportFailed,
+)
 
 __all__ = [
     "OAUTH_SERVICES",
@@ -259,7 +265,7 @@ async def _ask(
     try:
         # some servers write the seconds as a string
         said = msgspec.json.decode(answer.body, type=_TokenAnswer, strict=False)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         # `from None`: the text of the cause may quote a token
         raise malformed_error(peer) from None
     if not said.access_token:
@@ -277,7 +283,7 @@ def _refusal(
     """The error that a refusal means. Its body is quoted only where no secret can be in it."""
     try:
         said = msgspec.json.decode(answer.body, type=_TokenRefusal)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         said = _TokenRefusal()
     code = said.error if re.fullmatch(_ERROR_CODE, said.error) else ""
     if code in _PASSING:

@@ -46,7 +46,7 @@ def installed_provider(name: str, model: str, env: Mapping[str, str]) -> Provide
         made: Any = loaded.found[0].value(model, env)
     except UsageError:
         raise
-    except Exception as error:  # another package's code makes it (A4.65)
+    except (Exception, SystemExit) as error:  # another package's code makes it (A4.65)
         raise UsageError(
             f"The provider {name!r} of an installed package failed with {type(error).__name__}; "
             "mend it, or name another one."

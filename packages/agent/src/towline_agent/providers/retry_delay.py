@@ -11,15 +11,19 @@ __all__ = ["MAX_DELAY_S", "duration_s", "exact_duration_s", "header_delay_s", "w
 MAX_DELAY_S: Final = 86_400.0
 """A day: a longer delay is no delay but a refusal, or a broken number."""
 
+_MAX_DATE: Final = 64
+"""Characters of a date or a number; a real date has 29."""
+_MAX_DURATION: Final = 200
+"""Characters of a duration."""
 _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _AMOUNT: Final = r"\d{1,9}(?:\.\d{1,9})?"
 _UNIT: Final = (
     r"(?:milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|ms|[smhd])(?![a-z])"
     r"|(?:ms|[smhd])(?=\d)"
 )
-_PART: Final = rf"(?i)({_AMOUNT}) ?({_UNIT})?"
+_PART: Final = rf"(?ai)({_AMOUNT}) ?({_UNIT})?"
 _WORDED: Final = (
-    r"(?i)(?:try again|retry|wait)(?: (?:in|after|for|at least|about)){0,3}:? "
+    r"(?ai)(?:try again|retry|wait)(?: (?:in|after|for|at least|about)){0,3}:? "
     rf"({_AMOUNT} ?(?:{_UNIT})?(?:,? ?{_AMOUNT} ?(?:{_UNIT})){{0,3}})"
 )
 
@@ -34,7 +38,7 @@ def header_delay_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     millis = _number(headers.get("retry-after-ms", ""))
     if millis:
         return _bounded(millis / 1000)
-    value = headers.get("retry-after", "").strip()
+    value = headers.get("retry-after", "")[:_MAX_DATE].strip()
     if not value:
         return None
     seconds = _number(value)
@@ -45,11 +49,11 @@ def header_delay_s(headers: Mapping[str, str], now_ms: int) -> float | None:
 
     try:
         date = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return _bounded(date.timestamp() - now_ms / 1000)
+        if date.tzinfo is None:
+            date = date.replace(tzinfo=UTC)
+        return _bounded(date.timestamp() - now_ms / 1000)
+    except (ValueError, OverflowError, IndexError, TypeError):
+        return None  # its parser falls over some odd dates
 
 
 def worded_delay_s(text: str) -> float | None:
@@ -66,7 +70,7 @@ def duration_s(text: str) -> float | None:
 
 def exact_duration_s(text: str) -> float | None:
     """The same, neither rounded nor capped."""
-    parts = re.findall(_PART, text)
+    parts = re.findall(_PART, text[:_MAX_DURATION])
     if not parts:
         return None
     return sum(float(amount) * _unit_s(unit) for amount, unit in parts)

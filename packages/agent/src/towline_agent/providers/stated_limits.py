@@ -29,7 +29,7 @@ _MINUTE_AT_MOST_S: Final = 90.0
 """A limit that fills up anew within this time is one of a minute, with room for rounding."""
 _COUNT: Final = r"(?a)\d{1,12}"
 _THEN_COUNT: Final = (
-    r"(?a)\b(requests?|tokens?) per min(?:ute)?\b[ .:]*(?:\([a-z]{1,9}\))?[ .:]*"
+    r"(?a)\b(requests?|tokens?) per min(?:ute)?\b[ .:]{0,4}(?:\([a-z]{1,9}\))?[ .:]{0,4}"
     r"limit:? ([\d,]{1,15})"
 )
 _FIRST_COUNT: Final = r"(?a)([\d,]{1,15}) (?:input )?(requests?|tokens?) per min(?:ute)?\b"
@@ -118,5 +118,5 @@ def _worded(text: str) -> list[tuple[str, int]]:
 
 
 def _number(value: Any) -> int | None:
-    text = str(value)
+    text = value if isinstance(value, str) else str(value) if type(value) is int else ""
     return int(text) if re.fullmatch(_COUNT, text) else None

@@ -7,10 +7,21 @@ import msgspec
 
 from towline_protocol import SseEvent, TowlineError
 
-__all__ = ["CA_SETTING", "HttpAnswer", "HttpCall", "Transport", "TransportFailed", "is_document"]
+__all__ = [
+    "CA_SETTING",
+    "UNREADABLE",
+    "HttpAnswer",
+    "HttpCall",
+    "Transport",
+    "TransportFailed",
+    "is_document",
+]
 
 CA_SETTING: Final = "TOWLINE_CA_FILE"
 """The environment variable that names a PEM file to trust besides the system's (A2.79)."""
+
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What reading a body as JSON raises for one that is none, or that is nested beyond all reason."""
 
 _DOCUMENT_STARTS: Final = (b"{", b"[", b"<")
 
@@ -49,6 +60,7 @@ class TransportFailed(TowlineError):
     """There is no answer, or its end is missing. `reason` names the cause (A3.T11).
 
     `dns`, `certificate`, `tls`, `refused`, `unreachable`, `proxy`, `connect_timeout`, `idle`,
+    `no_answer` (something kept the line warm, and no answer came),
     `lost` (the connection broke), `cut` (the body ended too early), `too_large`, `malformed` (no
     HTTP), `address` (no usable URL) or `ca_file`.
     """
@@ -79,7 +91,7 @@ class Transport(Protocol):
             call: The request.
             on_event: Called with each event in order. It returns whether all that matters has
                 come; the rest of the stream is still read, for a short while, and still told, so
-                that the connection can be used again (A3.8).
+                that the connection can be used again (A3.8). A later event may take that back.
 
         Returns:
             The status; with a body when it was an error or a document after all.

@@ -25,6 +25,7 @@ __all__ = ["THREADS", "ToolHandler", "check_name", "make_tool", "tool"]
 THREADS: Final = ThreadPool("towline-tool", 16)
 """Where tools that are plain functions run: as many at once as a step's calls (A4.14, A4.25)."""
 
+_TRIED_TO_EXIT: Final = "The tool tried to end the process."
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
 
 _T = TypeVar("_T")
@@ -43,6 +44,15 @@ class ToolHandler(Protocol):
             name: The tool's name.
             arguments_json: The checked arguments, a JSON object.
         """
+        ...
+
+
+@runtime_checkable
+class _Withdrawable(Protocol):
+    """A context that is told when its function never began."""
+
+    def withdraw(self, why: str) -> None:
+        """Take note: it waited for a thread and none came free."""
         ...
 
 
@@ -263,10 +273,12 @@ def _runner(
         )
         try:
             if threaded:
-                return to_output(await THREADS.run(partial(_call_in_thread, call)))
+                work = partial(_call_in_thread, call)
+                withdrawn = partial(_withdraw, context)
+                return to_output(await THREADS.run(work, on_withdrawn=withdrawn))
             return to_output(await call())
         except SystemExit as error:  # would end the whole process, not the call
-            raise RuntimeError("The tool tried to end the process.") from error
+            raise RuntimeError(_TRIED_TO_EXIT) from error
         finally:
             if isinstance(inner, _ThreadContext):
                 inner.close()
@@ -278,7 +290,19 @@ async def _run_handler(
     handler: ToolHandler, name: str, _: ToolContext, arguments: dict[str, Any]
 ) -> ToolOutput:
     text = msgspec.json.encode(arguments).decode()
-    return to_output(await handler.handle(name, text))
+    try:
+        return to_output(await handler.handle(name, text))
+    except SystemExit as error:
+        raise RuntimeError(_TRIED_TO_EXIT) from error
+
+
+def _withdraw(context: ToolContext) -> None:
+    """Tell a call that its function never began, if it wants to know."""
+    if isinstance(context, _Withdrawable):
+        context.withdraw(
+            f"all {THREADS.limit} threads for functions that block are busy with calls that do "
+            "not end"
+        )
 
 
 def _call_in_thread(call: Callable[[], _T]) -> _T:

@@ -128,7 +128,8 @@ class OutputSpec(msgspec.Struct, Generic[_T], frozen=True, kw_only=True):
             except ToolInputInvalid:
                 pass
         raise ToolInputInvalid(
-            f"The answer does not fit: {problem}. Expected: {describe_schema(self.schema)}."
+            f"The answer does not fit: {problem.rstrip('.')}. "
+            f"Expected: {describe_schema(self.schema)}."
         )
 
     def ask_again(self, error: ToolInputInvalid) -> str:

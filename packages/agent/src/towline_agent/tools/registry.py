@@ -97,7 +97,7 @@ def _tools(extension: Extension) -> list[Tool | Callable[..., Any]]:
     if _is_maker(value):
         try:
             value = value()
-        except Exception as error:  # another package's code makes them (A4.65)
+        except (Exception, SystemExit) as error:  # another package's code makes them (A4.65)
             raise UsageError(f"Making them failed with {type(error).__name__}; mend it.") from error
     items: list[Any] = list(cast("Any", value)) if isinstance(value, list | tuple) else [value]
     for item in items:

@@ -60,7 +60,8 @@ def read_parameters(function: Callable[..., Any], tool: str) -> Parameters:
 def misfit(tool: str, problem: str, schema: dict[str, Any]) -> ToolInputInvalid:
     """The error for arguments that do not fit: what came, and what was expected (A4.17)."""
     return ToolInputInvalid(
-        f"The arguments of {tool} do not fit: {problem}. Expected: {describe_schema(schema)}."
+        f"The arguments of {tool} do not fit: {problem.rstrip('.')}. "
+        f"Expected: {describe_schema(schema)}."
     )
 
 

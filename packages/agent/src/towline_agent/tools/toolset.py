@@ -21,6 +21,7 @@ class Toolset(Mapping[str, Tool]):
     """
 
     def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
+        _check_list(tools)
         self._tools: dict[str, Tool] = {}
         for item in tools:
             made = item if isinstance(item, Tool) else tool(item)
@@ -50,3 +51,8 @@ class Toolset(Mapping[str, Tool]):
         near = difflib.get_close_matches(name.casefold(), folded, n=1)
         hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
         return f"There is no tool {name!r}.{hint} The tools are: {', '.join(self._tools)}."
+
+
+def _check_list(tools: object) -> None:
+    if not isinstance(tools, Iterable) or isinstance(tools, str):
+        raise UsageError(f"'tools' can't be {tools!r}; give a list of functions and tools.")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import os
 import queue
 import threading
 from collections.abc import Callable, Coroutine
@@ -34,11 +35,29 @@ class _Outcome(Generic[_T]):
         return self._value  # pyright: ignore[reportReturnType] - set when there is no error
 
 
+class _Crew:
+    """The threads of a pool in one process, and the work that waits for them."""
+
+    def __init__(self) -> None:
+        self.jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.lock = threading.Lock()
+        self.open = 0
+        self.threads = 0
+
+    def serve(self) -> None:
+        while True:
+            job = self.jobs.get()
+            job()
+            del job  # or the last work's objects live until the next
+            with self.lock:
+                self.open -= 1
+
+
 class ThreadPool:
     """Runs blocking functions for any loop, each in one of at most `limit` threads.
 
     The threads are daemons, unlike those of `concurrent.futures`: a function that never returns
-    must not keep the process from ending.
+    must not keep the process from ending. A forked child has threads of its own.
 
     Args:
         name: What its threads are called.
@@ -49,53 +68,67 @@ class ThreadPool:
         self.limit = limit
         """How many functions run at once."""
         self._name = name
-        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._open = 0
-        self._threads = 0
+        self._crew = _Crew()
+        self._heeds_forks = False
 
-    async def run(self, work: Callable[[], _T]) -> _T:
+    async def run(
+        self, work: Callable[[], _T], *, on_withdrawn: Callable[[], None] | None = None
+    ) -> _T:
         """Await what `work` returns or raises, with the caller's context variables.
 
         A cancel leaves work that runs already running, its outcome dropped; work that still waits
         for a thread never begins.
+
+        Args:
+            work: The function.
+            on_withdrawn: Called when a cancel comes before it began, so that it never will.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Outcome[_T]] = loop.create_future()
         context = contextvars.copy_context()
+        turn = threading.Lock()  # taken once: by the thread that begins, or by a cancel before
 
         def settle(outcome: _Outcome[_T]) -> None:
             if not future.done():
                 future.set_result(outcome)
 
         def job() -> None:
-            if future.cancelled():
+            if not turn.acquire(blocking=False):
                 return
             outcome = _Outcome(lambda: context.run(work))
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(settle, outcome)
 
         self._submit(job)
-        outcome = await future
+        try:
+            outcome = await future
+        except asyncio.CancelledError:
+            if turn.acquire(blocking=False) and on_withdrawn is not None:
+                on_withdrawn()
+            raise
         return outcome.get()
 
     def _submit(self, job: Callable[[], None]) -> None:
-        with self._lock:
-            self._open += 1
-            grow = self._threads < min(self._open, self.limit)
-            self._threads += grow
-            number = self._threads
+        crew = self._crew
+        with crew.lock:
+            crew.open += 1
+            grow = crew.threads < min(crew.open, self.limit)
+            crew.threads += grow
+            number = crew.threads
         if grow:
-            threading.Thread(target=self._serve, name=f"{self._name}-{number}", daemon=True).start()
-        self._jobs.put(job)
+            self._heed_forks()
+            name = f"{self._name}-{number}"
+            threading.Thread(target=crew.serve, name=name, daemon=True).start()
+        crew.jobs.put(job)
 
-    def _serve(self) -> None:
-        while True:
-            job = self._jobs.get()
-            job()
-            del job  # or the last work's objects live until the next
-            with self._lock:
-                self._open -= 1
+    def _heed_forks(self) -> None:
+        if not self._heeds_forks and hasattr(os, "register_at_fork"):
+            self._heeds_forks = True
+            os.register_at_fork(after_in_child=self._leave_parent)
+
+    def _leave_parent(self) -> None:
+        """In a forked child: no thread came along, and what waited is the parent's."""
+        self._crew = _Crew()
 
 
 FILES: Final = ThreadPool("towline-files", _FILE_THREADS)

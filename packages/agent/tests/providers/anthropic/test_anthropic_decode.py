@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from towline_agent.providers.answer import NOTICE_MAX_CHARS, STEP_MAX_NOTICES
 from towline_agent.providers.anthropic.decode import MessagesDecoder
 from towline_agent.providers.base import (
     ArgumentsPiece,
@@ -344,12 +345,12 @@ def test_why_a_model_refused_is_said() -> None:
     result = answer(start(), event, STOP)
     assert result.stop_reason == "refusal"
     (notice,) = result.notices
-    assert len(notice) < 450
+    assert len(notice) == NOTICE_MAX_CHARS
     many = [
         {"type": "message_delta", "delta": {"stop_details": {"explanation": f"no {n}"}}}
-        for n in range(100)
+        for n in range(STEP_MAX_NOTICES + 9)
     ]
-    assert len(answer(start(), *many, STOP).notices) == 20
+    assert len(answer(start(), *many, STOP).notices) == STEP_MAX_NOTICES
 
 
 @pytest.mark.rules("A2.20", "A2.4", "A2.19")

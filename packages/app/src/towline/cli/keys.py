@@ -13,6 +13,7 @@ from rich.markup import escape
 from towline.cli.command import command_name
 from towline.cli.key_trial import KeyVerdict, try_key, try_login
 from towline.cli.secret_input import check_secret, read_secret
+from towline.cli.visible import show_visible
 from towline.secrets import (
     Kept,
     Placed,
@@ -195,4 +196,4 @@ def _say_environment(console: Console, provider: str, environ: Mapping[str, str]
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(escape(text), soft_wrap=True, highlight=False, emoji=False)
+    console.print(escape(show_visible(text)), soft_wrap=True, highlight=False, emoji=False)

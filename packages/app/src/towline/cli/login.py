@@ -17,6 +17,7 @@ from rich.markup import escape
 from towline.cli.command import command_name
 from towline.cli.keys import ALIASES, say_place
 from towline.cli.secret_input import check_secret, read_secret
+from towline.cli.visible import show_visible
 from towline.secrets import Login, keep_login, login_credential, open_wallet
 from towline_agent import (
     CA_SETTING,
@@ -246,4 +247,4 @@ def _project(
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(escape(text), soft_wrap=True, highlight=False, emoji=False)
+    console.print(escape(show_visible(text)), soft_wrap=True, highlight=False, emoji=False)

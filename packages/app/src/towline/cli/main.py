@@ -5,14 +5,17 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from towline import __version__
+from towline.cli.visible import show_visible
 from towline_protocol import TowlineError
 
 __all__ = ["main"]
@@ -35,23 +38,57 @@ _err: Final = Console(stderr=True)
 
 def main() -> None:
     """Run the command line."""
+    _open_missing()
     level = os.environ.get("TOWLINE_LOG", "").upper() or "WARNING"
     if level not in logging.getLevelNamesMapping():
-        _err.print(
-            f"towline: TOWLINE_LOG={level!r} is no level; use debug, info, warning or error."
-        )
-        sys.exit(1)
-    logging.basicConfig(
-        level=level,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+        _fail(f"TOWLINE_LOG={level!r} is no level; use debug, info, warning or error.")
+    log = logging.StreamHandler()
+    log.setFormatter(_VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[log])
     try:
-        app()
+        with _heeded_output():
+            app()
     except TowlineError as error:
-        _err.print(f"[bold red]towline:[/] {_plain(error.message)}", soft_wrap=True)
-        sys.exit(1)
+        _fail(error.message)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+class _VisibleFormatter(logging.Formatter):
+    """A log line as it is: what others wrote in it must not steer the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return show_visible(super().format(record))
+
+
+def _fail(message: str) -> NoReturn:
+    """End with one line for a person; others may have written parts of it."""
+    line = Text.assemble(("towline:", "bold red"), " ", show_visible(message))
+    _err.print(line, soft_wrap=True, highlight=False)
+    sys.exit(1)
+
+
+def _open_missing() -> None:
+    """Open what the caller has closed of input and output: else another file gets its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+@contextmanager
+def _heeded_output() -> Generator[None]:
+    """Say in one line that standard output takes no more, as on a full disk."""
+    try:
+        yield
+    except OSError:
+        try:
+            sys.stdout.flush()  # what was not written is still there, and fails again
+        except OSError as error:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())  # or the end of the process fails once more
+            os.close(nowhere)
+            _fail(f"Standard output cannot be written ({error.strerror}).")
+        raise
 
 
 @app.command()
@@ -241,8 +278,3 @@ def _run(work: Coroutine[Any, Any, int]) -> None:
 def _end(code: int) -> None:
     if code:
         raise typer.Exit(code)
-
-
-def _plain(text: str) -> str:
-    """Text that rich takes as it stands."""
-    return text.replace("[", "\\[")

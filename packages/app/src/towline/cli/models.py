@@ -9,10 +9,12 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 
 from towline.cli.command import command_name
 from towline.cli.keys import ALIASES
 from towline.cli.model_table import ModelRow, say, show_rows
+from towline.cli.visible import show_line, show_visible
 from towline.local import cached_model, model_facts, model_folder
 from towline.local_provider import LOCAL_MODEL
 from towline.models import Choice, discover_signed_in, find_model, read_stored_keys
@@ -290,7 +292,11 @@ def _say_prices(console: Console, rows: Sequence[ModelRow]) -> None:
 def _waiting(text: str, *, as_json: bool) -> AbstractContextManager[object]:
     """A spinner on standard error, where a person looks on."""
     console = Console(stderr=True)
-    return nullcontext() if as_json or not console.is_terminal else console.status(text)
+    return (
+        nullcontext()
+        if as_json or not console.is_terminal
+        else console.status(escape(show_line(text)))
+    )
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -339,4 +345,6 @@ def _facts_json(model: str | None) -> dict[str, Any] | None:
 
 def _print_json(console: Console, value: dict[str, Any]) -> None:
     text = msgspec.json.format(msgspec.json.encode(value)).decode()
+    if console.is_terminal:  # a program gets what the provider wrote
+        text = show_visible(text)
     console.print(text, soft_wrap=True, markup=False, emoji=False, highlight=False)

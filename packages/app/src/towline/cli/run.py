@@ -43,12 +43,10 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
     config = load_config(paths.config_file, os.environ, data_dir=paths.data_dir)
     picks, stored = Picks(config.data_dir), read_stored_keys()
     choice = await find_model(named or config.model, picks=picks, stored=stored)
-    if named and not choice.local:
-        picks.remember(choice.model)
     found = find_tools(config.tools)
     screen = RunScreen(console)
     for notice in found.notices:
-        console.print(escape(notice), soft_wrap=True, style="dim")
+        console.print(escape(show_visible(notice)), soft_wrap=True, style="dim", emoji=False)
     async with AsyncExitStack() as stack:
         with FetchProgress(console) as progress:
             models = Models(
@@ -73,6 +71,8 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
             async for event in events:
                 screen.show(event)
         screen.end()
+    if named and not choice.local:
+        picks.remember(choice.model)  # once it has answered: a mistyped one must not come back
     return 0
 
 

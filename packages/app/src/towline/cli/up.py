@@ -16,12 +16,13 @@ from rich.markup import escape
 from towline import __version__
 from towline.assistant import NAME, make_assistant
 from towline.cli.command import command_name
+from towline.cli.visible import show_visible
 from towline.local import FetchProgress, LocalModelError, describe_local_model
-from towline.models import Choice, Models, find_model, read_stored_keys
+from towline.models import Choice, Models, find_model, is_offered, read_stored_keys
 from towline.paths import Paths, find_paths
 from towline.picks import Picks
 from towline.warm import warm_local_model
-from towline_agent import find_tools
+from towline_agent import connect, find_tools
 from towline_protocol import UsageError
 from towline_server import AgentSpec, Config, Ready, load_config, serve
 
@@ -61,7 +62,9 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
     picks, stored = Picks(config.data_dir), read_stored_keys(environ)
     choice = await find_model(named, environ, picks=picks, stored=stored)
     if options.model and not choice.local:
-        picks.remember(choice.model)
+        connect(choice.model, environ, stored=stored)  # a mistyped provider is told now
+        if await is_offered(choice.model, environ, stored):
+            picks.remember(choice.model)
     assistant = _assistant(config, console)
     progress = FetchProgress(console)
     models = Models(
@@ -105,7 +108,7 @@ def _assistant(config: Config, console: Console) -> AgentSpec:
     """The agent with all tools that are on; a broken set is a line, no failed start (A4.65)."""
     found = find_tools(config.tools)
     for notice in found.notices:
-        console.print(f"  {escape(notice)}", soft_wrap=True)
+        console.print(f"  {escape(show_visible(notice))}", soft_wrap=True, emoji=False)
     return make_assistant(found.tools, config.fallbacks)
 
 
@@ -139,8 +142,8 @@ def _say_ready(console: Console, server: Ready, choice: Choice, *, background: b
         console.print(f"         (works once, for 10 minutes; `{again} pair` makes a new one)")
     if server.resumed:
         console.print(f"  Taken up again: {server.resumed} unfinished session(s).")
-    console.print(f"  Model  {escape(choice.model)}")
-    console.print(f"         {escape(choice.why)}", soft_wrap=True)
+    console.print(f"  Model  {escape(show_visible(choice.model))}", emoji=False)
+    console.print(f"         {escape(show_visible(choice.why))}", soft_wrap=True, emoji=False)
     console.print("  Stop   Ctrl+C\n")
 
 
@@ -155,7 +158,8 @@ async def _start_local(models: Models, console: Console, progress: FetchProgress
         with progress:
             model = await models.local.start()
     except LocalModelError as error:
-        console.print(f"\n  The local model is not there: {escape(error.message)}", soft_wrap=True)
+        said = escape(show_visible(error.message))
+        console.print(f"\n  The local model is not there: {said}", soft_wrap=True, emoji=False)
         return
     for line in describe_local_model(model.facts, models.local.speed):
         console.print(f"  {escape(line)}", soft_wrap=True)

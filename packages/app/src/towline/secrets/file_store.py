@@ -82,6 +82,6 @@ class FileSecretStore:
 
     def _unreadable(self, why: str) -> SecretsUnavailable:
         return SecretsUnavailable(
-            f"The file {str(self._path)!r} cannot be decrypted: {why}. Put the right files back, "
-            "or delete both and set the keys anew."
+            f"The file {str(self._path)!r} cannot be decrypted: {why}. Put the right files back; "
+            "to begin anew, move both of them aside and set the keys again."
         )

@@ -44,9 +44,11 @@ def _main() -> None:
                 answer["value"] = keyring.get_password(service, name)
             case "set":
                 keyring.set_password(service, name, asked["value"])
+                answer["kept"] = keyring.get_password(service, name) == asked["value"]
             case _:
                 if keyring.get_password(service, name) is not None:
                     keyring.delete_password(service, name)
+                answer["kept"] = keyring.get_password(service, name) is None
     _answer(answer)
 
 

@@ -27,6 +27,8 @@ class _Answer(msgspec.Struct):
     keyring: str = ""
     usable: bool = False
     value: str | None = None
+    kept: bool = True
+    """Whether a look after a change found it."""
     failed: str = ""
 
 
@@ -81,6 +83,10 @@ class KeyringStore:
             raise self._give_up(f"The system keyring {what}.")
         if not answer.usable:
             raise self._give_up("There is no system keyring on this machine.")
+        if not answer.kept:
+            raise self._give_up(
+                f"The system keyring ({answer.keyring}) says it did as told, and did not."
+            )
         self._name = answer.keyring
         return answer
 

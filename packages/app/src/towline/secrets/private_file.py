@@ -24,12 +24,17 @@ def read_private(path: Path) -> bytes | None:
     """The whole of a file, `None` when there is none; others lose their access to it.
 
     Raises:
-        SecretsUnavailable: It cannot be read.
+        SecretsUnavailable: It cannot be read, or is no ordinary file.
     """
     try:
-        with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            if mode & ~_PRIVATE:  # copied or restored with other rights
+        # a pipe in its place would keep whoever opens it waiting
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                raise SecretsUnavailable(
+                    f"{str(path)!r} is no ordinary file; move away what stands there."
+                )
+            if stat.S_IMODE(mode) & ~_PRIVATE:  # copied or restored with other rights
                 os.fchmod(file.fileno(), _PRIVATE)
             return file.read()
     except FileNotFoundError:
@@ -43,11 +48,15 @@ def read_private(path: Path) -> bytes | None:
 def write_private(path: Path, content: bytes) -> None:
     """Put a file in the place of any before it, readable by this user alone.
 
+    The caller holds the lock of the file, so what an ended process has left half written goes too.
+
     Raises:
         SecretsUnavailable: It cannot be written; the one before it is whole.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for left in path.parent.glob(f".{path.name}.*"):
+            left.unlink(missing_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600
         fresh = Path(name)
         try:

@@ -1,14 +1,17 @@
 """Which store keeps what: the system keyring where it answers, else the encrypted file (A2.74).
 
 An index beside them says where each name lies. So nothing is asked of a keyring that holds nothing
-of ours: it would have people type a password for nothing.
+of ours: it would have people type a password for nothing. An index that is lost is made anew out of
+what the stores hold; one that cannot be looked into then is noted in it, and is not written before
+it was.
 """
 
 import contextlib
+import logging
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -31,6 +34,11 @@ _KEYRING: Final = "keyring"
 _FILE: Final = "file"
 _ANSWERS: Final = "It answers."
 _VALUES: Final = dict[str, str]
+_ROWS: Final = dict[str, Any]
+_UNSEEN: Final = "*"
+"""The row of the index that lists the stores which have not been looked into since it was lost."""
+
+_log: Final = logging.getLogger("towline")
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +64,15 @@ class WalletContents(msgspec.Struct, frozen=True, kw_only=True):
         return f"WalletContents({sorted(self.values)!r}, unread={sorted(self.unread)!r})"
 
 
+class _Places(msgspec.Struct):
+    """Where each name lies."""
+
+    rows: dict[str, Any]
+    """The place of each name, also places that only another version of this program knows."""
+    unseen: dict[str, str] = {}
+    """Stores that may hold more names, and why they cannot be looked into."""
+
+
 class Wallet:
     """Texts by name in one of two stores; see `SecretStore` for what blocks and what is raised.
 
@@ -71,16 +88,22 @@ class Wallet:
         self._lock = index.with_name(f"{index.name}.lock")
 
     def names(self) -> tuple[str, ...]:
-        """What is kept, without a look into any store."""
-        return tuple(self._places())
+        """What is kept, without a look into any store unless the index was lost."""
+        return tuple(self._places().rows)
 
     def read(self) -> WalletContents:
         """All that is kept: at most one look into each store."""
         places = self._places()
+        for why in places.unseen.values():
+            _log.warning("%s", self._lost(why))
         values: dict[str, str] = {}
-        unread: dict[str, str] = {}
-        for kind in dict.fromkeys(places.values()):
-            names = [name for name, place in places.items() if place == kind]
+        unread = {
+            name: self._foreign(name) for name in places.rows if not self._knows(places, name)
+        }
+        for kind in self._stores:
+            names = [name for name, place in places.rows.items() if place == kind]
+            if not names:
+                continue
             try:
                 held = self._held(kind)
             except SecretsUnavailable as error:
@@ -104,8 +127,8 @@ class Wallet:
         Raises:
             SecretsUnavailable: No store can be used.
         """
-        with locked(self._lock):
-            return self._set(self._places(), name, value)
+        with self._changing(sets=True) as places:
+            return self._set(places, name, value)
 
     def delete(self, name: str) -> None:
         """Forget a name; one that is not there is fine.
@@ -113,8 +136,8 @@ class Wallet:
         Raises:
             SecretsUnavailable: The store where it lies cannot be used now, so it is still there.
         """
-        with locked(self._lock):
-            self._delete(self._places(), name)
+        with self._changing(sets=False) as places:
+            self._delete(places, name)
 
     def edit(self, name: str, change: Callable[[str | None], str | None]) -> Placed | None:
         """Change what is kept under a name, with nobody else in between.
@@ -126,8 +149,7 @@ class Wallet:
         Raises:
             SecretsUnavailable: The store where it lies cannot be used now.
         """
-        with locked(self._lock):
-            places = self._places()
+        with self._changing(sets=True) as places:
             with _needed():
                 before = self._find(places, name)
             text = change(before)
@@ -148,43 +170,65 @@ class Wallet:
     def _placed(self, kind: str, why: str) -> Placed:
         return Placed(title=self._stores[kind].title, why=why, preferred=kind == _KEYRING)
 
-    def _set(self, places: dict[str, str], name: str, value: str) -> Placed:
-        before = places.get(name)
-        why = self._put(places, name, value)
+    @contextlib.contextmanager
+    def _changing(self, *, sets: bool) -> Generator[_Places]:
+        used = self._lock.exists()
+        with locked(self._lock):
+            yield self._places(used=used, sets=sets)
+
+    def _set(self, places: _Places, name: str, value: str) -> Placed:
+        before = places.rows.get(name)
+        kind, why = self._put(places, name, value)
         self._save_places(places)
-        kind = places[name]
-        if before is not None and before != kind:
+        if before in (_KEYRING, _FILE) and before != kind:
             # what stays there is not found any more, and goes with the next change there
             with contextlib.suppress(SecretsUnavailable):
                 self._drop(places, before)
         return self._placed(kind, why)
 
-    def _delete(self, places: dict[str, str], name: str) -> None:
-        place = places.pop(name, None)
-        if place is not None:
-            with _needed():
-                self._drop(places, place)
-            self._save_places(places)
+    def _delete(self, places: _Places, name: str) -> None:
+        with _needed():
+            place = self._place_of(places, name)
+            if place is None:
+                return
+            del places.rows[name]
+            self._drop(places, place)
+        self._save_places(places)
 
-    def _find(self, places: Mapping[str, str], name: str) -> str | None:
-        place = places.get(name)
+    def _find(self, places: _Places, name: str) -> str | None:
+        place = self._place_of(places, name)
         return self._held(place).get(name) if place is not None else None
 
-    def _put(self, places: dict[str, str], name: str, value: str) -> str:
-        """Keep a text, note its place, and tell why it lies there."""
+    def _place_of(self, places: _Places, name: str) -> str | None:
+        """The store where a name lies; `None` when it is certain that it lies in none."""
+        if name not in places.rows:
+            for why in places.unseen.values():
+                raise SecretsUnavailable(self._lost(why))
+            return None
+        if not self._knows(places, name):
+            raise SecretsUnavailable(self._foreign(name))
+        return places.rows[name]
+
+    def _knows(self, places: _Places, name: str) -> bool:
+        return places.rows[name] in (_KEYRING, _FILE)
+
+    def _put(self, places: _Places, name: str, value: str) -> tuple[str, str]:
+        """Keep a text, note its place, and tell it and why it lies there."""
         try:
             self._add(_KEYRING, places, name, value)
         except SecretsUnavailable as error:
             self._add(_FILE, places, name, value)
-            return error.message
-        return _ANSWERS
+            return _FILE, error.message
+        return _KEYRING, _ANSWERS
 
-    def _add(self, kind: str, places: dict[str, str], name: str, value: str) -> None:
+    def _add(self, kind: str, places: _Places, name: str, value: str) -> None:
+        if kind in places.unseen:  # what it holds would be written over
+            raise SecretsUnavailable(places.unseen[kind])
         held = self._own(kind, places)
         self._stores[kind].set(_DOCUMENT, _encode({**held, name: value}))
-        places[name] = kind
+        places.rows[name] = kind
 
-    def _drop(self, places: Mapping[str, str], kind: str) -> None:
+    def _drop(self, places: _Places, kind: str) -> None:
         """Leave in a store only what the index says is there."""
         held = self._own(kind, places)
         if held:
@@ -192,8 +236,9 @@ class Wallet:
         else:
             self._stores[kind].delete(_DOCUMENT)
 
-    def _own(self, kind: str, places: Mapping[str, str]) -> dict[str, str]:
-        return {name: text for name, text in self._held(kind).items() if places.get(name) == kind}
+    def _own(self, kind: str, places: _Places) -> dict[str, str]:
+        rows = places.rows
+        return {name: text for name, text in self._held(kind).items() if rows.get(name) == kind}
 
     def _held(self, kind: str) -> dict[str, str]:
         text = self._stores[kind].get(_DOCUMENT)
@@ -204,24 +249,68 @@ class Wallet:
         except msgspec.DecodeError:
             # `from None`: the cause may quote what it could not read
             raise SecretsUnavailable(
-                f"What {self._stores[kind].title} keeps for towline is damaged; delete it there "
-                "and set the keys anew."
+                f"What {self._stores[kind].title} keeps for towline is damaged, so it is left as "
+                "it is; put it back from a copy, or save it elsewhere before you remove it there."
             ) from None
 
-    def _places(self) -> dict[str, str]:
-        content = read_private(self._index)
-        if content is None:
-            return {}
-        try:
-            places = msgspec.json.decode(content, type=_VALUES)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise SecretsUnavailable(
-                f"The file {str(self._index)!r} is damaged; delete it and set the keys anew."
-            ) from error
-        return {name: place for name, place in places.items() if place in self._stores}
+    def _places(self, *, used: bool | None = None, sets: bool = False) -> _Places:
+        """The index; what it does not know of a store since it was lost is looked up there.
 
-    def _save_places(self, places: Mapping[str, str]) -> None:
-        write_private(self._index, msgspec.json.encode(places))
+        Args:
+            used: Whether this wallet was changed before; by default its lock tells.
+            sets: Whether something will be set, which asks the keyring anyway.
+        """
+        content = read_private(self._index)
+        rows = _read_rows(content) if content is not None else None
+        if rows is not None:
+            unseen = str(rows.pop(_UNSEEN, "")).split()
+            return self._look(_Places(rows), unseen)
+        # what lies in both went to the file last, when the keyring did not answer: that one counts
+        places = self._look(_Places({}), (_FILE,))
+        used = self._lock.exists() if used is None else used
+        if content is not None or used or places.rows or places.unseen:  # it was lost
+            return self._look(places, (_KEYRING,))
+        if sets:
+            places = self._look(places, (_KEYRING,))
+            places.unseen.clear()  # nothing says that anything was ever there
+        return places
+
+    def _look(self, places: _Places, kinds: Iterable[str]) -> _Places:
+        """The places with what lies in these stores."""
+        unseen, rows = dict(places.unseen), dict(places.rows)
+        for kind in kinds:
+            if kind not in self._stores:
+                continue
+            try:
+                held = self._held(kind)
+            except SecretsUnavailable as error:
+                unseen[kind] = error.message
+            else:
+                rows = {**dict.fromkeys(held, kind), **rows}
+        return _Places(rows, unseen)
+
+    def _save_places(self, places: _Places) -> None:
+        unseen = {_UNSEEN: " ".join(places.unseen)} if places.unseen else {}
+        write_private(self._index, msgspec.json.encode({**places.rows, **unseen}))
+
+    def _lost(self, why: str) -> str:
+        return (
+            f"The file {str(self._index)!r}, which says where keys lie, was lost or damaged, and a "
+            f"place where some may lie cannot be looked into. {why}"
+        )
+
+    def _foreign(self, name: str) -> str:
+        return (
+            f"{name!r} lies where another version of towline put it, as {str(self._index)!r} says; "
+            "use that version, or set it anew."
+        )
+
+
+def _read_rows(content: bytes) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.decode(content, type=_ROWS)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """A keyring for tests: a file, and whatever else a keyring may do to those who ask it.
 
 `PYTHON_KEYRING_BACKEND=fake_keyring.FakeKeyring` makes it the system's. `FAKE_KEYRING` names its
-folder; a file `mood` there makes it hang, locked or gone.
+folder; a file `mood` there makes it hang, locked, gone or lie.
 """
 
 import json
@@ -49,6 +49,9 @@ class FakeKeyring(KeyringBackend):
         return json.loads(values.read_text()) if values.exists() else {}
 
     def _save(self, values: dict[str, Any]) -> None:
+        mood = Path(os.environ["FAKE_KEYRING"]) / "mood"
+        if mood.exists() and mood.read_text() == "lies":
+            return
         (Path(os.environ["FAKE_KEYRING"]) / "values").write_text(json.dumps(values))
 
 

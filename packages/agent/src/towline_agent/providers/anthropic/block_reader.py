@@ -20,9 +20,10 @@ _NO_INDEX: Final = -1
 class _OpenBlock:
     """A block that is still coming. One of words takes its place with the first of them."""
 
-    __slots__ = ("call", "citations", "input", "kind", "vendor", "words")
+    __slots__ = ("call", "citations", "input", "key", "kind", "vendor", "words")
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, key: int, kind: str) -> None:
+        self.key = key
         self.kind = kind
         self.words: OpenWords | None = None
         self.call: OpenCall | None = None
@@ -131,7 +132,7 @@ class BlockReader:
     def _open(self, index: int | None, kind: str) -> _OpenBlock:
         key = _NO_INDEX if index is None else index
         self._close(self._blocks.get(key))
-        block = self._blocks[key] = self._newest = _OpenBlock(kind)
+        block = self._blocks[key] = self._newest = _OpenBlock(key, kind)
         self.begun = True
         return block
 
@@ -193,10 +194,10 @@ class BlockReader:
         """End a block; what came with its beginning stands in for pieces that never came."""
         if block is None:
             return
-        for key in [key for key, known in self._blocks.items() if known is block]:
-            del self._blocks[key]
+        if self._blocks.get(block.key) is block:
+            del self._blocks[block.key]
         if block.call is not None and not block.call.parts and block.input not in (None, {}, ""):
-            text = block.input if isinstance(block.input, str) else to_text(block.input)
+            text = block.input if isinstance(block.input, str) else to_text(block.input) or "{"
             self._answer.add_arguments(block.call, text)
         if block.vendor is not None:
             self._vendor.close(block.vendor)

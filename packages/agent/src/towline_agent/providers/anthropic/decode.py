@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from towline_agent.errors import ProviderError
-from towline_agent.providers.answer import ANSWER_MAX_CHARS, AnswerWriter
+from towline_agent.providers.answer import AnswerWriter, Notices
 from towline_agent.providers.anthropic.block_reader import BlockReader
 from towline_agent.providers.anthropic.events import (
     UNREADABLE,
@@ -42,7 +42,6 @@ _CALLS: Final = "tool_use"
 _LENGTH: Final = frozenset({"max_tokens", "model_context_window_exceeded", "length"})
 _REFUSED: Final = frozenset({"refusal", "content_filter"})
 _REASON_MAX: Final = 400
-_MAX_NOTICES: Final = 20
 
 
 class MessagesDecoder:
@@ -62,22 +61,26 @@ class MessagesDecoder:
         self._vendor = VendorLog()
         self._earlier = Usage()  # of the responses before a pause
         self._continuations = 0
-        self._notices: dict[str, None] = {}
+        self._notices = Notices()
         self._error: ProviderError | None = None
         self._begin_response()
 
     def _begin_response(self) -> None:
         self._count = UsageCount()
-        self._blocks = BlockReader(self._answer, self._vendor, self._note)
+        self._blocks = BlockReader(self._answer, self._vendor, self._notices.add)
         self._id: Any = None
         self._stop = ""
         self._done = False
         self._over = False
 
     def feed(self, event: SseEvent) -> bool:
-        """Take in one event; true when all that matters has come."""
+        """Take in one event; true when all that matters has come.
+
+        That is so after a stop reason too, which the counts come with.
+        """
         if self._over:
             return True
+        stopped, room = self._stop, self._answer.room
         try:
             found = decode_event(event.data)
         except UNREADABLE:
@@ -89,7 +92,10 @@ class MessagesDecoder:
             self._take(found, event)
         if self._answer.room < 0 or self._vendor.room < 0 or self._blocks.too_deep:
             self._check_size()
-        return self._over
+        if not self._stop:
+            return self._over
+        # a reason that words follow was no end
+        return self._over or not stopped or self._answer.room == room
 
     def read(self, body: bytes) -> None:
         """Take in a whole document (A2.4, A2.20)."""
@@ -124,13 +130,13 @@ class MessagesDecoder:
         if not self.paused and self._stop != _CALLS:
             self._vendor.drop_unanswered()
             if self._stop == _PAUSED:
-                self._note("The provider paused; its answer was taken as it stood.")
+                self._notices.add("The provider paused; its answer was taken as it stood.")
         return StepAnswer(
             content=self._answer.content(cut=self._stop.lower() in _LENGTH),
             stop_reason=self._stop_reason(),
             raw_stop_reason=mend(self._stop) or None,
             usage=usage,
-            notices=tuple(self._notices),
+            notices=self._notices.all(),
             searches=self._vendor.searches(),
         )
 
@@ -233,26 +239,22 @@ class MessagesDecoder:
             self._stop = reason
         why: Any = cast("_Json", details).get("explanation") if isinstance(details, dict) else None
         if isinstance(why, str) and why:
-            self._note(f"The provider refused: {mend(why)[:_REASON_MAX]}")
+            self._notices.add(f"The provider refused: {mend(why[:_REASON_MAX])}")
 
     def _check_size(self) -> None:
         """Whether the answer has become too much; one that is whole by now is not spoilt by it."""
         if self._over:
             return
         if self._answer.room < 0:
-            self._break(too_long_error(self._peer, ANSWER_MAX_CHARS))
+            self._break(too_long_error(self._peer, self._answer.limit))
         elif self._vendor.room < 0:
-            self._break(too_long_error(self._peer, VENDOR_MAX_CHARS))
+            self._break(too_long_error(self._peer, f"{VENDOR_MAX_CHARS} characters"))
         elif self._blocks.too_deep:
             self._break(malformed_error(self._peer, "A block is nested too deeply."))
 
     def _break(self, error: ProviderError) -> None:
         self._error = self._error or error
         self._over = True
-
-    def _note(self, notice: str) -> None:
-        if len(self._notices) < _MAX_NOTICES:
-            self._notices[notice] = None
 
     def _stop_reason(self) -> str:
         reason = self._stop.lower()

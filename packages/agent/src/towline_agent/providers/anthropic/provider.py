@@ -1,7 +1,7 @@
 """A provider that speaks Anthropic's Messages API."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -75,7 +75,8 @@ class Anthropic:
     ) -> None:
         self._flags = flags or AnthropicFlags()
         headers = {name.lower(): value for name, value in (extra_headers or {}).items()}
-        self._betas = headers.pop(_BETA, "")
+        betas: Any = headers.get(_BETA)
+        self._betas = headers.pop(_BETA, "") if isinstance(betas, str) else ""
         self._endpoint = Endpoint(
             facts or _known(provider, model),
             base_url=base_url,

@@ -2,6 +2,7 @@
 
 from typing import Any, Final, cast
 
+from towline_agent.providers.counts import read_count
 from towline_protocol import Usage
 
 __all__ = ["UsageCount"]
@@ -14,8 +15,6 @@ _COUNTS: Final = (
     "cache_read_input_tokens",
     "cache_creation_input_tokens",
 )
-_MAX_COUNT: Final = 2**53
-"""What JSON's numbers can say; no count comes near it."""
 
 
 class UsageCount:
@@ -34,7 +33,7 @@ class UsageCount:
         created: Any = found.get("cache_creation")
         if not found.get("cache_creation_input_tokens") and isinstance(created, dict):
             parts = cast("_Json", created).values()
-            self._set("cache_creation_input_tokens", sum(map(_count, parts)))
+            self._set("cache_creation_input_tokens", sum(map(read_count, parts)))
         details: Any = found.get("output_tokens_details")
         if isinstance(details, dict):
             self._set("thinking_tokens", cast("_Json", details).get("thinking_tokens"))
@@ -51,10 +50,6 @@ class UsageCount:
         )
 
     def _set(self, key: str, value: Any) -> None:
-        count = _count(value)
+        count = read_count(value)
         if count:
             self._counts[key] = count
-
-
-def _count(value: Any) -> int:
-    return value if type(value) is int and 0 < value < _MAX_COUNT else 0

@@ -34,8 +34,11 @@ def read_object(text: str) -> dict[str, Any] | None:
 
 
 def to_text(value: Any) -> str:
-    """A value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """A value as compact JSON; nothing where it cannot be written down again (A1.24)."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (RecursionError, ValueError):
+        return ""
 
 
 def _children(value: Any) -> list[Any]:

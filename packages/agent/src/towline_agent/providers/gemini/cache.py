@@ -18,7 +18,7 @@ from towline_agent.host import Clock
 from towline_agent.providers.base import StepFailed, StepResult
 from towline_agent.providers.fragments import to_json
 from towline_agent.providers.gemini.encode import Prompt
-from towline_agent.providers.transport import HttpAnswer, TransportFailed
+from towline_agent.providers.transport import UNREADABLE, HttpAnswer, TransportFailed
 
 __all__ = ["CACHE_MIN_TOKENS", "CachedPrefix", "PromptCache"]
 
@@ -229,7 +229,7 @@ def _name(answer: HttpAnswer) -> str:
         return ""
     try:
         found: Any = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return ""
     name = cast("dict[str, Any]", found).get("name") if isinstance(found, dict) else None
     return name if isinstance(name, str) else ""

@@ -18,7 +18,7 @@ __all__ = [
     "FunctionCall",
     "Part",
     "decode_chunk",
-    "raw_part",
+    "raw_parts",
     "read_again",
 ]
 
@@ -122,13 +122,17 @@ def _plain_names(value: Any) -> Any:
             return value
 
 
-def raw_part(data: bytes, candidate: int, part: int) -> dict[str, Any]:
-    """A part of a chunk with all its fields, known or not.
+def raw_parts(data: bytes, candidate: int) -> list[Any]:
+    """The parts of a chunk with all their fields, known or not.
 
     Args:
         data: The chunk, which has been read before.
         candidate: Which candidate.
-        part: Which part of it.
+
+    Raises:
+        ValueError: It cannot be read so.
     """
-    chunk: Any = json.loads(data)
-    return cast("dict[str, Any]", chunk["candidates"][candidate]["content"]["parts"][part])
+    try:
+        return cast("list[Any]", json.loads(data)["candidates"][candidate]["content"]["parts"])
+    except (LookupError, TypeError, RecursionError) as error:
+        raise ValueError("not a chunk") from error

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from towline_agent.errors import ProviderError, ResponseMalformed
-from towline_agent.providers.answer import ANSWER_MAX_CHARS, AnswerWriter, OpenCall, OpenWords
+from towline_agent.providers.answer import AnswerWriter, Notices, OpenCall, OpenWords
 from towline_agent.providers.base import Piece, StepAnswer, StepFailed, StepResult
 from towline_agent.providers.errors import (
     Peer,
@@ -22,7 +22,7 @@ from towline_agent.providers.gemini.chunks import (
     FunctionCall,
     Part,
     decode_chunk,
-    raw_part,
+    raw_parts,
     read_again,
 )
 from towline_agent.providers.gemini.finish import BROKEN, CUT, REFUSED, read_block, read_reason
@@ -72,20 +72,28 @@ class GeminiDecoder:
         self._counts: Any = None
         self._search: SearchArtifact | None = None
         self._error: ProviderError | None = None
-        self._notices: dict[str, None] = {}
+        self._notices = Notices()
+        self._chunks = 0  # of arrays
 
     def feed(self, event: SseEvent) -> bool:
-        """Take in one event; true only when it failed: a finish reason may stand in each chunk."""
+        """Take in one event; true when all that matters has come.
+
+        That is so after a finish reason with counts, or with a prompt that was stopped. A finish
+        reason may stand in each chunk, so one that words follow was no end.
+        """
         data = event.data
         if self._error is not None:
             return True
+        ended, room = self._ended, self._answer.room
         if event.event == "error":
             self._break(body_error(self._peer, data))
         elif data.startswith(b"["):
             self._take_array(data)
         elif data:
             self._take_data(data)
-        return self._error is not None
+        if self._error is not None:
+            return True
+        return self._ended and (not ended or self._answer.room == room)
 
     def read(self, body: bytes) -> None:
         """Take in a whole document, or a stream that comes as one JSON array (A2.44)."""
@@ -123,7 +131,7 @@ class GeminiDecoder:
             stop_reason=self._stop_reason(),
             raw_stop_reason=self._finish or self._blocked or None,
             usage=read_usage(self._counts),
-            notices=(*self._notices, *self._explained()),
+            notices=self._explained(),
             searches=() if self._search is None else (self._search,),
         )
 
@@ -137,6 +145,11 @@ class GeminiDecoder:
     def _complete(self) -> bool:
         """Whether the vendor said that this is the end (A3.9)."""
         return self._whole or bool(self._finish or self._blocked)
+
+    @property
+    def _ended(self) -> bool:
+        """Whether nothing more is to be expected."""
+        return self._whole or bool(self._blocked or (self._finish and self._counts))
 
     def _take_data(self, data: bytes) -> None:
         chunk = self._read(data)
@@ -159,12 +172,13 @@ class GeminiDecoder:
             return
         splitter = JsonSplitter()
         try:
-            values = splitter.feed(body)
-        except ProtocolError:
-            values = []
-        for value in values:
-            self._take_data(value)
-        try:
+            for at in range(0, len(body), _SLICE):
+                for value in splitter.feed(body[at : at + _SLICE]):
+                    self._chunks += 1
+                    if self._chunks > _MAX_CHUNKS:
+                        self._break(too_long_error(self._peer, f"{_MAX_CHUNKS} chunks"))
+                        return
+                    self._take_data(value)
             splitter.close()
         except ProtocolError:
             if not self._complete:
@@ -193,7 +207,7 @@ class GeminiDecoder:
         if chunk.error:
             self._break(value_error(self._peer, chunk.error))
         if self._answer.room < 0:
-            self._break(too_long_error(self._peer, ANSWER_MAX_CHARS))
+            self._break(too_long_error(self._peer, self._answer.limit))
 
     def _is_first(self, candidate: Candidate) -> bool:
         """Whether it is the candidate that came first; nobody asked for another."""
@@ -201,12 +215,13 @@ class GeminiDecoder:
         if self._candidate is None:
             self._candidate = index
         if self._candidate != index:
-            self._note("The provider sent further candidates; the first one was taken.")
+            self._notices.add("The provider sent further candidates; the first one was taken.")
         return self._candidate == index
 
     def _take_candidate(self, candidate: Candidate, data: bytes, place: int) -> None:
         content = candidate.content
         if content is not None and content.parts:
+            raw: list[Any] | None = None
             for number, part in enumerate(content.parts):
                 text = part.text
                 if part.function_call is not None:
@@ -214,7 +229,8 @@ class GeminiDecoder:
                 elif type(text) is str:
                     self._take_words(part, text)
                 else:
-                    self._keep(part, data, place, number)
+                    raw = self._raw(data, place) if raw is None else raw
+                    self._keep(part, raw[number] if number < len(raw) else None)
         if candidate.finish_reason:
             vertex = self._flags.vertex
             self._finish = read_reason(candidate.finish_reason, vertex=vertex) or self._finish
@@ -261,7 +277,7 @@ class GeminiDecoder:
         if part.will_continue is not True:
             self._end_call(whole=True)
         elif arguments.size > self._answer.room:
-            self._break(too_long_error(self._peer, ANSWER_MAX_CHARS))
+            self._break(too_long_error(self._peer, self._answer.limit))
 
     def _open_call(self, name: str, id_: str) -> tuple[OpenCall, PartialArguments]:
         self._words = None
@@ -279,23 +295,35 @@ class GeminiDecoder:
         if not call.parts:
             self._answer.add_arguments(call, arguments.text(whole=whole))
 
-    def _keep(self, part: Part, data: bytes, place: int, number: int) -> None:
+    def _raw(self, data: bytes, place: int) -> list[Any]:
+        """The parts as they came, read once for a chunk of any number of them."""
+        try:
+            return raw_parts(data, place)
+        except ValueError:
+            return []
+
+    def _keep(self, part: Part, found: Any) -> None:
         """A part of another kind: what the provider's own tools did, or a picture."""
         try:
-            raw = mend_all(raw_part(data, place, number))
-            size = len(to_json_text(raw))
-        except (ValueError, LookupError, TypeError, RecursionError):
-            self._note("A part of the answer that cannot be read was left out.")
+            raw: Any = mend_all(found)
+        except RecursionError:
+            raw = None
+        size = len(to_json_text(raw))
+        if not isinstance(raw, dict) or not size:
+            self._notices.add("A part of the answer that cannot be read was left out.")
             return
+        raw = cast("dict[str, Any]", raw)
         if raw.keys() <= _MARKS:
             self._take_words(part, "")  # a proof without words, or nothing at all
             return
         kept = size <= self._answer.room
         inline: Any = raw.get("inlineData")
         if isinstance(inline, dict):
-            kind = str(cast("dict[str, Any]", inline).get("mimeType"))[:_MAX_NOTICE]
+            kind = str(cast("dict[str, Any]", inline).get("mimeType"))[:_MAX_KIND]
             end = "." if kept else ", and too large to be kept."
-            self._note(f"The model made something of the kind {kind!r}; it is not shown{end}")
+            self._notices.add(
+                f"The model made something of the kind {kind!r}; it is not shown{end}"
+            )
         if kept or not isinstance(inline, dict):
             self._add(raw, size)
 
@@ -331,7 +359,7 @@ class GeminiDecoder:
     def _broken(self) -> ProviderError:
         """The model failed at its answer; what it wrote there may help people."""
         peer = self._peer
-        said = f" It says: {self._message}" if self._message else ""
+        said = f" It says: {peer.secrets.clean(self._message)}" if self._message else ""
         return ResponseMalformed(
             f"{peer.model!r} of {peer.provider!r} {BROKEN[self._finish]}; ask again, or take "
             f"another model.{said}",
@@ -348,26 +376,27 @@ class GeminiDecoder:
         return "tool_calls" if self._answer.calls else "end_turn"
 
     def _explained(self) -> tuple[str, ...]:
-        """Why the provider said no, for people."""
+        """What was odd, and why the provider said no, for people."""
         if self._stop_reason() != "refusal":
-            return ()
+            return self._notices.all()
         who = "the answer" if self._finish else "the prompt"
         reason = self._finish or self._blocked
         said = f": {self._message}" if self._message else "."
-        return (f"A filter of the provider stopped {who} ({reason}){said}",)
+        self._notices.add(f"A filter of the provider stopped {who} ({reason}){said}")
+        return self._notices.all()
 
     def _break(self, error: ProviderError) -> None:
         self._error = self._error or error
 
-    def _note(self, notice: str) -> None:
-        if len(self._notices) < _MAX_NOTICES:
-            self._notices[notice] = None
-
 
 _QUIET: Final = frozenset({"", "STOP", "FINISH_REASON_UNSPECIFIED"})
 """Finish reasons with which an answer may be empty."""
-_MAX_NOTICES: Final = 8
-"""Notices of one answer."""
+_MAX_CHUNKS: Final = 65_536
+"""Chunks of an answer that comes as arrays: as many as its longest answer has tokens."""
+_SLICE: Final = 65_536
+"""Bytes of an array that are split at once, so that an endless one is left soon."""
+_MAX_KIND: Final = 80
+"""Characters of a kind of media that are shown."""
 _MARKS: Final = frozenset(
     {SIGNATURE, "mediaResolution", "partMetadata", "thought", "videoMetadata"}
 )

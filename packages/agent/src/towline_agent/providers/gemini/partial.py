@@ -152,8 +152,8 @@ def _plain(value: Any) -> Any:
 
 
 def to_json_text(value: Any) -> str:
-    """A value as compact JSON text; empty when it is nested too deep."""
+    """A value as compact JSON text; empty when it is nested too deep to be written down."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except RecursionError:
+    except (RecursionError, ValueError):
         return ""

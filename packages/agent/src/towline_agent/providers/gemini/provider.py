@@ -18,7 +18,7 @@ from towline_agent.providers.gemini.decode import GeminiDecoder
 from towline_agent.providers.gemini.encode import Prompt, encode_request
 from towline_agent.providers.gemini.family import family_of
 from towline_agent.providers.gemini.flags import GeminiFlags
-from towline_agent.providers.transport import HttpAnswer, Transport, TransportFailed
+from towline_agent.providers.transport import UNREADABLE, HttpAnswer, Transport, TransportFailed
 
 __all__ = ["Gemini"]
 
@@ -160,7 +160,7 @@ class Gemini:
             call = await self._endpoint.call(_LIST_PATH, None)
             answer = await self._endpoint.transport().json(call)
             listed = _names(answer.body) if answer.status in _OK else ()
-        except (ProviderError, TransportFailed, msgspec.DecodeError, UnicodeDecodeError):
+        except (ProviderError, TransportFailed, *UNREADABLE):
             return known
         return listed or known
 

@@ -2,10 +2,13 @@
 
 from typing import Any, Final, cast
 
+from towline_agent.providers.counts import read_count
 from towline_protocol import Usage
 
 __all__ = ["has_counts", "read_usage"]
 
+_DIGITS: Final = 16
+"""Digits of a count that is written as a text."""
 _COUNTS: Final = frozenset({"promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"})
 
 
@@ -35,7 +38,5 @@ def read_usage(raw: Any) -> Usage:
 def _count(found: dict[str, Any], key: str) -> int:
     value = found.get(key)
     if isinstance(value, str) and value.isascii() and value.isdecimal():
-        value = int(value[:18])  # a 64-bit number may be written as a text
-    if not isinstance(value, int) or isinstance(value, bool):
-        return 0
-    return max(0, value)
+        value = int(value) if len(value) <= _DIGITS else 0  # how some encoders write 64-bit numbers
+    return read_count(value)

@@ -1,11 +1,16 @@
 """Which call does a piece belong to? Gateways disagree on index, id and name (A2.8 to A2.11)."""
 
 import json
-from typing import Any
+import re
+from typing import Any, Final
 
 from towline_agent.providers.answer import OpenCall
 
 __all__ = ["CallSlots"]
+
+_MARKS: Final = re.compile(r'["\\{}\[\]]')
+_QUOTE: Final = '"'
+_ESCAPE: Final = "\\"
 
 
 class CallSlots:
@@ -14,6 +19,7 @@ class CallSlots:
     def __init__(self) -> None:
         self._by_id: dict[str, OpenCall] = {}
         self._by_index: dict[int, OpenCall] = {}
+        self._shapes: dict[OpenCall, _Shape] = {}
         self.newest: OpenCall | None = None
         """The call that the last piece belonged to."""
 
@@ -26,13 +32,13 @@ class CallSlots:
             return self._find_by_id(index, id_, name, arguments)
         if index is None:
             newest = self.newest
-            if newest is None or (name and _begins_unnumbered(newest, name, arguments)):
+            if newest is None or (name and self._begins_unnumbered(newest, name, arguments)):
                 return None
             return newest
         call = self._by_index.get(index)
         if call is None:
             return None if name else self.newest
-        return None if name and _begins(call, name, arguments) else call
+        return None if name and self._begins(call, name, arguments) else call
 
     def keep(self, call: OpenCall, index: int | None, id_: str) -> None:
         """Remember under what names a call goes."""
@@ -51,35 +57,78 @@ class CallSlots:
         known = self._by_id.get(id_)
         if known is not None:
             moved = bool(name) and index is not None and index != known.index
-            begins = bool(name) and _begins(known, name, arguments)
+            begins = bool(name) and self._begins(known, name, arguments)
             return None if moved or begins else known
         late = self.newest if index is None else self._by_index.get(index)
         if late is None or late.id:
             return None  # a new id at the same index is a new call (A2.10)
-        return None if name and _begins(late, name, arguments) else late
+        return None if name and self._begins(late, name, arguments) else late
+
+    def _begins(self, call: OpenCall, name: str, arguments: Any) -> bool:
+        """Whether a piece that names a function begins its own call, for all its index or id."""
+        if not call.parts:
+            return False  # more of the name (A2.11), or the name once more
+        return name != call.name or (bool(arguments) and self._is_whole(call))
+
+    def _begins_unnumbered(self, call: OpenCall, name: str, arguments: Any) -> bool:
+        """The same for a piece with neither index nor id."""
+        if not call.parts:
+            return arguments is not None and name != call.name
+        return self._begins(call, name, arguments)
+
+    def _is_whole(self, call: OpenCall) -> bool:
+        """Whether its arguments are a complete object."""
+        shape = self._shapes.get(call)
+        if shape is None:
+            shape = self._shapes[call] = _Shape()
+        return shape.is_whole(call.parts)
 
 
-def _begins(call: OpenCall, name: str, arguments: Any) -> bool:
-    """Whether a piece that names a function begins a call of its own, for all its index or id."""
-    if not call.parts:
-        return False  # more of the name (A2.11), or the name once more
-    return name != call.name or (bool(arguments) and _is_whole(call))
+class _Shape:
+    """How far the object that is being written has come. Each piece is looked at once."""
+
+    __slots__ = ("_closed", "_depth", "_escaped", "_seen", "_string", "_whole")
+
+    def __init__(self) -> None:
+        self._seen = 0  # pieces
+        self._depth = 0
+        self._string = False
+        self._escaped = False
+        self._closed = False  # its last brace has come
+        self._whole = False
+
+    def is_whole(self, parts: list[str]) -> bool:
+        """Whether the pieces are one object and nothing else."""
+        for place in range(self._seen, len(parts)):
+            if self._closed:
+                self._whole = self._whole and not parts[place].strip()
+            else:
+                self._read(parts[place])
+                if self._closed:  # it happens once, so the whole is read once
+                    self._whole = _is_object("".join(parts[: place + 1]))
+        self._seen = len(parts)
+        return self._whole
+
+    def _read(self, part: str) -> None:
+        at = 0
+        if self._escaped and part:
+            self._escaped = False
+            at = 1
+        while found := _MARKS.search(part, at):
+            at = found.end()
+            mark = found[0]
+            if mark == _ESCAPE:
+                self._escaped = self._string and at == len(part)
+                at += self._string
+            elif mark == _QUOTE:
+                self._string = not self._string
+            elif not self._string:
+                self._depth += 1 if mark in "{[" else -1
+                self._closed = self._closed or self._depth <= 0
 
 
-def _begins_unnumbered(call: OpenCall, name: str, arguments: Any) -> bool:
-    """The same for a piece with neither index nor id."""
-    if not call.parts:
-        return arguments is not None and name != call.name
-    return _begins(call, name, arguments)
-
-
-def _is_whole(call: OpenCall) -> bool:
-    """Whether its arguments are a complete object."""
-    if not call.parts[-1].endswith("}"):
-        return False
-    text = "".join(call.parts)
+def _is_object(text: str) -> bool:
     try:
-        json.loads(text)
+        return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
-    return True

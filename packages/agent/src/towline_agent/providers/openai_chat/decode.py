@@ -2,10 +2,16 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from towline_agent.errors import ProviderError
-from towline_agent.providers.answer import ANSWER_MAX_CHARS, AnswerWriter, OpenCall
+from towline_agent.providers.answer import (
+    ANSWER_MAX_CHARS,
+    AnswerWriter,
+    Notices,
+    OpenCall,
+)
 from towline_agent.providers.base import Piece, StepAnswer, StepFailed, StepResult
 from towline_agent.providers.errors import (
     Peer,
@@ -40,6 +46,10 @@ DETAILS: Final = "reasoning_details"
 """The field whose blocks go back unchanged."""
 
 _DONE: Final = b"[DONE]"
+_MAX_NAME: Final = 1024
+"""Characters up to which a name may grow by pieces; no tool's name has a tenth of them."""
+_MAX_KIND: Final = 80
+"""Characters of an unknown kind that are shown."""
 _LENGTH: Final = frozenset({"length", "max_tokens", "model_length"})
 _REFUSED: Final = frozenset({"content_filter", "refusal", "safety"})
 _BROKEN: Final = frozenset({"error", "network_error", "insufficient_system_resource"})
@@ -74,14 +84,22 @@ class ChatDecoder:
         self._refused = False
         self._usage: Usage | None = None
         self._error: ProviderError | None = None
-        self._notices: dict[str, None] = {}
+        self._notices = Notices()
 
     def feed(self, event: SseEvent) -> bool:
-        """Take in one event; true when all that matters has come."""
+        """Take in one event; true when all that matters has come.
+
+        That is so after a finish reason too, since some send no `[DONE]`; the counts that may still
+        come are told all the same (A2.7).
+        """
         data = event.data
+        if self._done:
+            self._take_late(data)
+            return True
         if event.event == "error":
             self._break(body_error(self._peer, data))
             return True
+        finished, room = self._finish, self._answer.room
         try:
             chunk = self._read_chunk(data)
         except UNREADABLE:
@@ -91,7 +109,10 @@ class ChatDecoder:
                 self._take_choice(choice)
         if chunk.usage or chunk.error or chunk.x_groq:
             self._take_rest(chunk)
-        return self._over
+        if not self._finish:
+            return self._over
+        # a reason that words follow was no end: some send one with each chunk
+        return self._over or not finished or self._answer.room == room
 
     def read(self, body: bytes) -> None:
         """Take in a whole document (A2.4, A2.19, A2.20)."""
@@ -115,13 +136,15 @@ class ChatDecoder:
         if not self._complete:
             if not self._may_end_so():
                 return self._failed(incomplete_error(self._peer))
-            self._note("The stream ended without a finish reason; its words were taken as whole.")
+            self._notices.add(
+                "The stream ended without a finish reason; its words were taken as whole."
+            )
         return StepAnswer(
             content=self._content(),
             stop_reason=self._stop_reason(),
             raw_stop_reason=mend(self._finish) or None,
             usage=self._usage or Usage(),
-            notices=tuple(self._notices),
+            notices=self._notices.all(),
         )
 
     def fail(self, error: ProviderError) -> StepResult:
@@ -134,6 +157,11 @@ class ChatDecoder:
     def _complete(self) -> bool:
         """Whether the vendor said that this is the end (A3.9)."""
         return self._done or bool(self._finish)
+
+    def _take_late(self, data: bytes) -> None:
+        """Data behind the end: of that only the counts matter."""
+        with suppress(*UNREADABLE):
+            self._take_usage(self._read_chunk(data))
 
     def _take_odd(self, data: bytes) -> bool:
         """Data that is no plain JSON: the end, a sign of life, halves of characters, or rubbish."""
@@ -164,6 +192,9 @@ class ChatDecoder:
         """What most chunks do not have."""
         if chunk.error:
             self._break(value_error(self._peer, chunk.error))
+        self._take_usage(chunk)
+
+    def _take_usage(self, chunk: Chunk) -> None:
         usage: Any = chunk.usage
         if not usage and isinstance(chunk.x_groq, dict):
             usage = cast("dict[str, Any]", chunk.x_groq).get("usage")
@@ -197,7 +228,7 @@ class ChatDecoder:
             return False
         if choice.index is None:
             return False
-        self._note("The provider sent further candidates; the first one was taken.")
+        self._notices.add("The provider sent further candidates; the first one was taken.")
         return True
 
     def _message(self, choice: Choice) -> Delta | None:
@@ -214,6 +245,7 @@ class ChatDecoder:
         if self._details is not None and delta.reasoning_details and not self._over:
             self._details.add(delta.reasoning_details)
             if self._details.size > ANSWER_MAX_CHARS:
+                self._answer.room = min(self._answer.room, -1)
                 self._break_off()
 
     def _take_parts(self, content: Any) -> None:
@@ -235,7 +267,9 @@ class ChatDecoder:
             return
         thought = part.get("thinking")
         if thought is None:
-            self._note(f"A part of the kind {mend(str(part.get('type')))!r} was left out.")
+            kind = part.get("type")
+            kind = mend(kind[:_MAX_KIND]) if isinstance(kind, str) else "unknown"
+            self._notices.add(f"A part of the kind {kind!r} was left out.")
             return
         thought = thought if isinstance(thought, str) else detail_text(thought)
         if thought:
@@ -254,15 +288,7 @@ class ChatDecoder:
     def _take_call(self, part: CallPart) -> None:
         if self._over or self._goes_on(part):
             return
-        function, id_ = part.function, part.id
-        name: Any = None
-        arguments: Any = None
-        if function is not None:
-            name, arguments = function.name, function.arguments
-        if part.custom is not None and not name:
-            name, arguments = part.custom.name, arguments or part.custom.input
-        id_ = id_ if isinstance(id_, str) else "" if id_ is None else str(id_)
-        name = name if isinstance(name, str) else ""
+        id_, name, arguments = _named(part)
         if not (id_ or name or arguments):
             return
         call = None if self._whole_calls else self._slots.find(part.index, id_, name, arguments)
@@ -276,17 +302,22 @@ class ChatDecoder:
         if name:
             self._answer.room -= _add_name(call, name)
         if arguments:
-            text = arguments if isinstance(arguments, str) else _to_json(arguments)
+            text = arguments if isinstance(arguments, str) else _to_json(arguments) or "{"
             self._answer.add_arguments(call, text)
         if part.extra_content:
-            call.signature = _signature(part.extra_content) or call.signature
+            signature = _signature(part.extra_content)
+            if signature:
+                self._answer.room -= len(signature)
+                call.signature = signature
 
     def _stop_at_call(self) -> None:
         """The first call is all that is wanted; what comes after it is not told."""
         self._finish = self._finish or "tool_calls"
         self._over = True
         self._say = _say_nothing
-        self._note("Further calls of this step were left out: this model is asked for one at once.")
+        self._notices.add(
+            "Further calls of this step were left out: this model is asked for one at once."
+        )
 
     def _take_rare(self, delta: Delta) -> None:
         """A refusal in words, and the words of spoken audio."""
@@ -328,10 +359,7 @@ class ChatDecoder:
     def _break_off(self) -> None:
         """The answer has become too long; one that is whole by now is not spoilt by it."""
         if not self._over:
-            self._break(too_long_error(self._peer, ANSWER_MAX_CHARS))
-
-    def _note(self, notice: str) -> None:
-        self._notices[notice] = None
+            self._break(too_long_error(self._peer, self._answer.limit))
 
     def _may_end_so(self) -> bool:
         """Words with a usage count, from a vendor that is known for it; never a call (R07)."""
@@ -367,17 +395,31 @@ def _say_nothing(text: str) -> None:
     """Takes the words after the end."""
 
 
+def _named(part: CallPart) -> tuple[str, str, Any]:
+    """The id, the name and the arguments of a piece of a call, whatever kind of call it is."""
+    function, id_ = part.function, part.id
+    name: Any = None
+    arguments: Any = None
+    if function is not None:
+        name, arguments = function.name, function.arguments
+    if part.custom is not None and not name:
+        name, arguments = part.custom.name, arguments or part.custom.input
+    id_ = id_ if isinstance(id_, str) else "" if id_ is None else _to_json(id_)
+    return id_, name if isinstance(name, str) else "", arguments
+
+
 def _add_name(call: OpenCall, name: str) -> int:
     """Add to a name and say how much it grew.
 
     It may come in pieces before the arguments, or whole in every piece (A2.11).
     """
-    known = len(call.name)
     if not call.name:
         call.name = name
-    elif not call.parts and name != call.name:
+    elif call.parts or name == call.name:
+        return 0
+    elif len(call.name) < _MAX_NAME:
         call.name += name
-    return len(call.name) - known
+    return len(name)
 
 
 def _signature(extra: Any) -> str | None:
@@ -389,4 +431,8 @@ def _signature(extra: Any) -> str | None:
 
 
 def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """A value as JSON; nothing where it cannot be written down again (A1.24)."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (RecursionError, ValueError):
+        return ""

@@ -5,10 +5,10 @@ What a gateway cannot take is left out and named in a notice (A1.19).
 
 from typing import Any, Final
 
-from towline_agent.providers.base import Model, Request
+from towline_agent.providers.base import EFFORTS, Model, Request
 from towline_agent.providers.endpoint import Encoded
 from towline_agent.providers.fragments import to_json
-from towline_agent.providers.openai_chat.flags import EFFORTS, ChatFlags
+from towline_agent.providers.openai_chat.flags import ChatFlags
 from towline_agent.providers.openai_chat.messages import MessageEncoder
 
 __all__ = ["encode_request"]

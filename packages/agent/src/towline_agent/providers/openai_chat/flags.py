@@ -4,10 +4,9 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["AZURE_FLAGS", "EFFORTS", "OFFICIAL_FLAGS", "ChatFlags"]
+from towline_agent.providers.base import EFFORTS
 
-EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""All efforts, weakest first (A1.15)."""
+__all__ = ["AZURE_FLAGS", "OFFICIAL_FLAGS", "ChatFlags"]
 
 
 class ChatFlags(msgspec.Struct, frozen=True, kw_only=True):

@@ -89,14 +89,14 @@ class MessageEncoder:
 
         The last one carries the trailing words, which the next request does not repeat.
         """
-        messages = _joined(request.messages)
+        messages = self._joined(request.messages)
         encoded, calls = self._prefixes.encode(messages[:-1])
         wire = self._wire(calls, messages[-1]) if messages else []
         if request.trailing:
             wire = _with_trailing(wire, request.trailing)
         system = [{"role": "system", "content": request.system}] if request.system else []
-        parts = (*map(to_json, system), encoded, *map(to_json, wire))
-        return msgspec.Raw(b"[" + b",".join(part for part in parts if part) + b"]")
+        parts = filter(None, (_items(system), encoded, _items(wire)))
+        return msgspec.Raw(b"[%s]" % b",".join(parts))
 
     def tools(self, specs: tuple[ToolSpec, ...]) -> msgspec.Raw:
         """All tools as a JSON array."""
@@ -104,12 +104,19 @@ class MessageEncoder:
             self._tools = (specs, msgspec.Raw(to_json([_tool(spec) for spec in specs])))
         return self._tools[1]
 
+    def _joined(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The messages as they go out; what went out before needs no look."""
+        known = max(0, self._prefixes.count_known(messages) - 1)
+        return (*messages[:known], *_joined(messages[known:]))
+
     def _add(self, calls: _Calls, message: Message) -> bytes:
-        return b",".join(map(to_json, self._wire(calls, message)))
+        return _items(self._wire(calls, message))
 
     def _wire(self, calls: _Calls, message: Message) -> list[_Json]:
-        results = [block for block in message.content if isinstance(block, ToolResult)]
-        rest = [block for block in message.content if not isinstance(block, ToolResult)]
+        rest = message.content
+        results = [block for block in rest if isinstance(block, ToolResult)]
+        if results:
+            rest = tuple(block for block in rest if not isinstance(block, ToolResult))
         pictures: list[_Json] = []
         out = [self._result(calls, result, pictures) for result in results]
         if pictures:
@@ -122,8 +129,8 @@ class MessageEncoder:
             out.extend(self._parts("system" if message.role == "system" else "user", rest))
         return out
 
-    def _assistant(self, calls: _Calls, blocks: Sequence[Block], *, foreign: bool) -> list[_Json]:
-        text = block_text(tuple(blocks))
+    def _assistant(self, calls: _Calls, blocks: tuple[Block, ...], *, foreign: bool) -> list[_Json]:
+        text = block_text(blocks)
         asked = [
             self._call(calls, block, foreign=foreign)
             for block in blocks
@@ -166,8 +173,10 @@ class MessageEncoder:
     def _result(self, calls: _Calls, result: ToolResult, pictures: list[_Json]) -> _Json:
         """A tool's message; what is no text goes to `pictures` (A2.5)."""
         texts = [block.text for block in result.content if isinstance(block, Text) and block.text]
-        others = [block for block in result.content if isinstance(block, Image | File)]
         text = "\n".join(texts)
+        others: list[Image | File] = []
+        if len(texts) < len(result.content):
+            others = [block for block in result.content if isinstance(block, Image | File)]
         if others:
             name = calls.names.get(result.call, "the tool")
             text = text or "[what it returned is shown below]"
@@ -248,6 +257,11 @@ def _together(first: tuple[Block, ...], second: tuple[Block, ...]) -> tuple[Bloc
     if all(isinstance(block, Text) for block in (*first, *second)):
         return (Text(text=f"{block_text(first)}\n\n{block_text(second)}"),)
     return (*first, *second)
+
+
+def _items(values: list[_Json]) -> bytes:
+    """The values as a JSON array has them, without its brackets."""
+    return to_json(values)[1:-1]
 
 
 def _text(text: str) -> _Json:

@@ -10,6 +10,8 @@ _OPEN: Final = "<think>"
 _CLOSE: Final = "</think>"
 _HELD_MAX: Final = 1024
 """Characters held back, nearly all white space; what has more of it before a tag is no thinking."""
+_DETAIL_CHARS: Final = 16
+"""What a detail counts for besides its texts, so that an endless list of empty ones has an end."""
 _TEXT_KEYS: Final = ("text", "summary")
 
 
@@ -78,6 +80,7 @@ class DetailLog:
         self.size = 0
         """Characters taken in so far."""
         self._whole: list[_Json] = []
+        self._growing: dict[str, list[str]] = {}  # texts of the last one
 
     def add(self, details: Any) -> None:
         """Take in the details of one chunk."""
@@ -85,17 +88,29 @@ class DetailLog:
             self.size += sum(len(value) for value in item.values() if isinstance(value, str))
             last = self._whole[-1] if self._whole else None
             if last is None or not _continues(last, item):
+                self._settle()
                 self._whole.append(dict(item))
+                self.size += _DETAIL_CHARS
+                self._growing = {key: [item[key]] for key in _TEXT_KEYS if _has(item, key)}
                 continue
             for key, value in item.items():
-                if key in _TEXT_KEYS and _has(last, key) and _has(item, key):
-                    last[key] += value
+                if key in self._growing and _has(item, key):
+                    self._growing[key].append(value)
                 elif value is not None:
                     last[key] = value
+                    self._growing.pop(key, None)
+                    if key in _TEXT_KEYS and _has(item, key):
+                        self._growing[key] = [value]
 
     def whole(self) -> list[_Json]:
         """All details so far."""
+        self._settle()
         return self._whole
+
+    def _settle(self) -> None:
+        for key, parts in self._growing.items():
+            self._whole[-1][key] = "".join(parts)
+            self._growing[key] = [self._whole[-1][key]]
 
 
 def _items(details: Any) -> list[_Json]:

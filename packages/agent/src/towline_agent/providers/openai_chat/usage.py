@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from towline_agent.providers.counts import read_count
 from towline_protocol import Usage
 
 __all__ = ["read_usage"]
@@ -52,7 +53,7 @@ def _part(found: _Json, key: str) -> _Json:
 def _count(found: _Json, *keys: str) -> int:
     """The first count that is there."""
     for key in keys:
-        value = found.get(key)
-        if isinstance(value, int) and value > 0:
+        value = read_count(found.get(key))
+        if value:
             return value
     return 0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from towline_agent.errors import ProviderError
-from towline_agent.providers.answer import ANSWER_MAX_CHARS, AnswerWriter
+from towline_agent.providers.answer import AnswerWriter
 from towline_agent.providers.base import Piece, StepAnswer, StepFailed, StepResult
 from towline_agent.providers.errors import (
     Peer,
@@ -42,6 +42,8 @@ __all__ = ["ResponsesDecoder"]
 _Json = dict[str, Any]
 
 _DONE: Final = b"[DONE]"
+_MAX_STATUS: Final = 80
+"""Characters of an unknown status that are shown."""
 _TEXT_DELTA: Final = "response.output_text.delta"
 _TAKES: Final[dict[str, Callable[[ItemWriter, Event], None]]] = {
     "response.refusal.delta": ItemWriter.add_refusal,
@@ -120,7 +122,7 @@ class ResponsesDecoder:
         else:
             self._take(found, event)
         if self._answer.room < 0 and not self._over:
-            self._break(too_long_error(self._peer, ANSWER_MAX_CHARS))
+            self._break(too_long_error(self._peer, self._answer.limit))
         return self._over
 
     def read(self, body: bytes) -> None:
@@ -140,7 +142,7 @@ class ResponsesDecoder:
         """The result, after the last event."""
         self._answer.end()
         if self._error is None and self._answer.room < 0:
-            self._break(too_long_error(self._peer, ANSWER_MAX_CHARS))
+            self._break(too_long_error(self._peer, self._answer.limit))
         if self._error is None and not self._complete:
             self._break(incomplete_error(self._peer))
         usage = self._usage or Usage()
@@ -213,7 +215,7 @@ class ResponsesDecoder:
         error: Any = response.get("error")
         filled = any(as_object(error).values()) or as_text(error)
         if status in ("failed", "cancelled") or filled:
-            said = {"message": f"The answer was ended with the status {status!r}."}
+            said = {"message": f"The answer was ended with the status {status[:_MAX_STATUS]!r}."}
             self._break(value_error(self._peer, error if filled else said))
             return
         self._writer.end_all(as_list(response.get("output")))

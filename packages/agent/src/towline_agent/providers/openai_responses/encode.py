@@ -7,10 +7,9 @@ gateway or a model cannot take is left out and named in a notice (A1.19).
 import hashlib
 from typing import Any, Final
 
-from towline_agent.providers.base import Model, Request, ToolSpec
+from towline_agent.providers.base import EFFORTS, Model, Request, ToolSpec
 from towline_agent.providers.endpoint import Encoded
 from towline_agent.providers.fragments import to_json
-from towline_agent.providers.openai_chat.flags import EFFORTS
 from towline_agent.providers.openai_responses.flags import ResponsesFlags
 from towline_agent.providers.openai_responses.history import HistoryEncoder
 

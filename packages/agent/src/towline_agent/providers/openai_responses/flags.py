@@ -5,8 +5,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent.providers.base import Model
-from towline_agent.providers.openai_chat.flags import EFFORTS
+from towline_agent.providers.base import EFFORTS, Model
 
 __all__ = ["GATEWAY_FLAGS", "OFFICIAL_FLAGS", "ResponsesFlags"]
 

@@ -85,7 +85,7 @@ def _head(item: Item) -> _Json:
     """A message without its text, its parts in the order of the text blocks."""
     parts = as_list(item.latest.get("content"))
     told = sorted(item.words, key=lambda key: item.words[key].place)
-    heads = [parts[place] if place < len(parts) else {} for _, place in told]
+    heads = [parts[place] if 0 <= place < len(parts) else {} for _, place in told]
     head = {key: value for key, value in item.latest.items() if value is not None}
     head["content"] = [
         {key: value for key, value in part.items() if key not in ("text", "refusal", "logprobs")}

@@ -35,6 +35,8 @@ _PARTS: Final = {
 """Kinds of parts: the item's kind, and its field that holds them."""
 _ITEM_CHARS: Final = 16
 """What an item counts for besides its words, so that an endless list of empty ones has an end."""
+_REPEAT_CHARS: Final = 64
+"""What a whole counts for that is not what was told piece by piece: to compare them takes time."""
 _LOOK_AHEAD: Final = 64
 """Items of a kind among which the one in the list is looked for; nearly always it is the first."""
 
@@ -168,7 +170,7 @@ class ItemWriter:
         elif item.done:
             return None
         place = found.summary_index if field == "summary" else found.content_index
-        key = (field, place if type(place) is int else 0)
+        key = (field, place if type(place) is int and place >= 0 else 0)
         return item.words.get(key) or self._open_words(item, key)
 
     def _open_words(self, item: Item, key: tuple[str, int]) -> OpenWords:
@@ -191,6 +193,8 @@ class ItemWriter:
 
     def _close(self, item: Item, raw: _Json) -> None:
         """Take in an item as a whole."""
+        if item.done:
+            self._answer.room -= _REPEAT_CHARS
         if item.call is not None:
             self._name(item.call, raw)
             self._tell_arguments(item.call, raw.get("arguments"))
@@ -228,9 +232,11 @@ class ItemWriter:
 
     def _tell_rest(self, words: OpenWords, whole: str) -> None:
         """Tell what is missing of a text; one that was told otherwise stays as it was told."""
-        told = "".join(words.parts)
+        told = _join(words.parts)
         whole = mend(whole)
-        if len(whole) > len(told) and whole.startswith(told):
+        if not whole.startswith(told):
+            self._answer.room -= _REPEAT_CHARS
+        elif len(whole) > len(told):
             words.half = ""
             self._answer.add_words(words, whole[len(told) :])
 
@@ -241,15 +247,32 @@ class ItemWriter:
         """
         if whole is None:
             return
-        text = mend(whole) if isinstance(whole, str) else json.dumps(whole, ensure_ascii=False)
-        told = "".join(call.parts)
+        text = mend(whole if isinstance(whole, str) else _to_json(whole) or "{")
+        told = _join(call.parts)
         if text.startswith(told):
             if len(text) > len(told):
                 call.half = ""
                 self._answer.add_arguments(call, text[len(told) :])
-        elif text and not _is_object(told):
+            return
+        self._answer.room -= _REPEAT_CHARS
+        if text and not _is_object(told):
             self._answer.room -= len(text)
             call.parts, call.half = [text], ""
+
+
+def _join(parts: list[str]) -> str:
+    """The text so far, joined once however often it is asked for."""
+    text = "".join(parts)
+    parts[:] = [text] if text else []
+    return text
+
+
+def _to_json(value: Any) -> str:
+    """A value as JSON; nothing where it cannot be written down again (A1.24)."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        return ""
 
 
 def _is_object(text: str) -> bool:

@@ -1,0 +1,18 @@
+"""Numbers of tokens as vendors write them (A1.13)."""
+
+from typing import Any, Final
+
+__all__ = ["read_count"]
+
+_MAX_COUNT: Final = 2**53
+"""What JSON's numbers can say everywhere; no count comes near it."""
+
+
+def read_count(value: Any) -> int:
+    """A count of tokens; 0 for what is none: no number, below 0, a part of one, or beyond reason.
+
+    Some languages know no whole numbers, so `7.0` is one.
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_COUNT:
+        value = int(value)
+    return value if type(value) is int and 0 < value < _MAX_COUNT else 0

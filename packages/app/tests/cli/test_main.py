@@ -1,0 +1,95 @@
+"""The command line as a program: what it says of errors, and what it does without its streams."""
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from towline.cli import main as command
+from towline_protocol import UsageError
+
+END_S = 60
+_HIDDEN = "no [bold]\u202e\x1b]0;owned\x07\x9b2J :bug: [/]"
+_SHOWN = "no [bold]<U+202E>␛]0;owned␇<U+009B>2J :bug: [/]"
+
+
+def _shell(environ: dict[str, str], line: str) -> "subprocess.CompletedProcess[str]":
+    """Run `towline` with what a shell does to its streams."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$0" -m towline {line}', sys.executable],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=END_S,
+        check=False,
+    )
+
+
+def test_an_error_shows_what_hides_in_it_and_steers_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise UsageError(_HIDDEN)
+
+    monkeypatch.setattr(command, "app", fail)
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == f"towline: {_SHOWN}\n"
+
+
+def test_a_log_line_steers_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(command, "app", lambda: logging.getLogger("towline").warning(_HIDDEN))
+    command.main()
+    assert capsys.readouterr().err.endswith(f"WARNING towline: {_SHOWN}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("keys set openai <&-", "No key came"),
+        ("login --token gemini <&-", "No key came"),
+        ("login vertex <&-", "'vertex' needs a project"),
+        ("keys set nobody <&- >&-", "There is no provider 'nobody'"),
+    ],
+)
+def test_without_standard_input_it_says_what_is_missing_in_one_line(
+    headless_environ: dict[str, str], line: str, says: str
+) -> None:
+    run = _shell(headless_environ, line)
+    assert run.returncode == 1
+    (said,) = run.stderr.splitlines()
+    assert said.startswith(f"towline: {says}")
+
+
+def test_a_run_without_standard_input_asks_nobody(headless_environ: dict[str, str]) -> None:
+    run = _shell(headless_environ, "run Hi --model nobody/x <&-")
+    assert run.returncode == 1
+    (said,) = run.stderr.splitlines()
+    assert said.startswith("towline: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="NO FULL DEVICE on this system.")
+@pytest.mark.parametrize("line", ["keys list", "--help", "--version"])
+def test_a_full_device_is_told_of_in_one_line(headless_environ: dict[str, str], line: str) -> None:
+    run = _shell(headless_environ, f"{line} >/dev/full")
+    assert (run.returncode, run.stderr) == (
+        1,
+        "towline: Standard output cannot be written (No space left on device).\n",
+    )
+
+
+def test_another_error_of_the_system_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Any:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(command, "app", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        command.main()
