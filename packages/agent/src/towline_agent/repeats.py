@@ -92,8 +92,10 @@ def find_repeat(messages: tuple[Message, ...]) -> Repeat | None:
 
 
 def _is_ours(message: Message) -> bool:
-    texts = [block.text for block in message.content if isinstance(block, Text)]
-    return len(texts) == len(message.content) and all(text.startswith(_OWN) for text in texts)
+    for block in message.content:
+        if not isinstance(block, Text) or not block.text.startswith(_OWN):
+            return False
+    return True
 
 
 def _read_step(message: Message, results: dict[CallId, ToolResult]) -> _Step:

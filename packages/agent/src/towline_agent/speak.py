@@ -52,6 +52,8 @@ def _part(text: str) -> tuple[str, str]:
 
     One that is never closed counts to the end where it begins a line: the answer was cut there.
     """
+    if re.search(_TAG, text) is None:
+        return "", text
     spoken: list[str] = []
     written: list[str] = []
     at = 0  # the end of what is parted
@@ -75,7 +77,7 @@ def _part(text: str) -> tuple[str, str]:
 
 def _tags(text: str) -> Iterator[re.Match[str]]:
     """The tags that do not stand in fenced code."""
-    code = iter(_code_spans(text) if re.search(_TAG, text) else ())
+    code = iter(_code_spans(text))
     start, end = next(code, (len(text), len(text)))
     for tag in re.finditer(_TAG, text):
         while end <= tag.start():

@@ -74,6 +74,7 @@ class Pacer:
         self._learned = StatedLimits()
         self._learned_at_s = 0.0
         self._held_until_s = 0.0
+        self._free = requests is None and tokens is None  # nothing is known yet
         self._window: deque[Sending] = deque(maxlen=_MAX_SENDINGS)
         self._lock = threading.Lock()
 
@@ -88,6 +89,8 @@ class Pacer:
 
         A request that no window holds goes alone. Asking changes nothing.
         """
+        if self._free:
+            return 0.0
         with self._lock:
             now_s = self._clock.monotonic()
             self._forget(now_s)
@@ -119,6 +122,7 @@ class Pacer:
         with self._lock:
             now_s = self._clock.monotonic()
             self._forget(now_s)
+            self._free = False
             learned = self._lesson(error.limits)
             if learned.requests or learned.tokens:
                 self._learned, self._learned_at_s = learned, now_s

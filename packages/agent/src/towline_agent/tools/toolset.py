@@ -1,6 +1,6 @@
 """What a model may call, by name and in order."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
 from typing import Any
 
 from towline_agent.tools.function import check_name, tool
@@ -37,6 +37,10 @@ class Toolset(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    def values(self) -> ValuesView[Tool]:
+        """The tools; `Mapping` would look each up by its name."""
+        return self._tools.values()
 
     def __repr__(self) -> str:
         return f"Toolset({', '.join(self._tools)})"

@@ -100,7 +100,7 @@ class MessageEncoder:
 
     def tools(self, specs: tuple[ToolSpec, ...]) -> msgspec.Raw:
         """All tools as a JSON array."""
-        if specs is not self._tools[0]:
+        if specs != self._tools[0]:
             self._tools = (specs, msgspec.Raw(to_json([_tool(spec) for spec in specs])))
         return self._tools[1]
 
