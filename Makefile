@@ -125,7 +125,8 @@ api: dev-env
 	@$(BIN)/python tests/api.py
 
 bench: dev-env
-	@for bench in loop deliver start; do echo "--- bench/$$bench.py"; $(BIN)/python bench/$$bench.py || exit 1; done
+	@for bench in loop.py 'agent.py --only us,bare' deliver.py start.py; do \
+	  echo "--- bench/$$bench"; $(BIN)/python bench/$$bench || exit 1; done
 
 clean:
 	rm -rf .venv web/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
