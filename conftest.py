@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent
 # Machines are slow in different ways, so no example has a time of its own; a run on a build
 # machine tries the same examples every time, so that a red one can be had again.
 settings.register_profile("towline", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("quick", settings.get_profile("towline"), max_examples=20)
 settings.load_profile("towline")
 
 

@@ -68,6 +68,11 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(_tree(path)))
+
+
 MODULES = sorted(
     path for path in ROOT.glob("packages/*/src/**/*.py") if "__pycache__" not in path.parts
 )
@@ -305,7 +310,7 @@ def test_no_text_holds_what_is_banned(what: str) -> None:
 @by_name
 def test_names_say_what_a_thing_is(path: Path) -> None:
     assert path.stem not in {"utils", "util", "helpers", "helper", "common", "misc"}
-    classes = [node.name for node in ast.walk(_tree(path)) if isinstance(node, ast.ClassDef)]
+    classes = [node.name for node in _nodes(path) if isinstance(node, ast.ClassDef)]
     assert [n for n in classes if re.search(r"^_?Base[A-Z]|(Impl|Manager|Helper)$", n)] == []
 
 
@@ -313,7 +318,7 @@ def test_any_exception_is_caught_at_the_rims_alone() -> None:
     caught = {
         path.as_posix().split("/src/", 1)[1]: f"line {node.lineno}"
         for path in MODULES
-        for node in ast.walk(_tree(path))
+        for node in _nodes(path)
         if isinstance(node, ast.ExceptHandler) and _catches_all(node)
     }
     assert {path: line for path, line in caught.items() if path not in RIMS} == {}
@@ -329,7 +334,7 @@ def _catches_all(node: ast.ExceptHandler) -> bool:
 
 @pytest.mark.parametrize("path", TESTS, ids=_name)
 def test_a_skip_gives_one_loud_reason(path: Path) -> None:
-    for node in ast.walk(_tree(path)):
+    for node in _nodes(path):
         if not isinstance(node, ast.Call):
             continue
         name = ast.unparse(node.func)
@@ -357,7 +362,7 @@ def _said(node: ast.expr, tree: ast.Module) -> str:
 def test_no_test_sleeps(path: Path) -> None:
     sleeps = [
         f"{_name(path)}:{node.lineno}"
-        for node in ast.walk(_tree(path))
+        for node in _nodes(path)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) in {"time.sleep", "asyncio.sleep", "sleep"}
         and ast.unparse(node.args[0]) != "0"
@@ -460,7 +465,7 @@ SCOPES = {"TaskGroup", "timeout", "timeout_at", "CancelScope", "move_on_after", 
 @by_name
 def test_no_generator_yields_inside_a_task_group_or_a_timeout(path: Path) -> None:
     wrong: list[int] = []
-    for node in ast.walk(_tree(path)):
+    for node in _nodes(path):
         if not isinstance(node, ast.AsyncFunctionDef):
             continue
         if any("contextmanager" in ast.unparse(mark) for mark in node.decorator_list):

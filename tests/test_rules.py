@@ -8,6 +8,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ def _rows() -> dict[str, str]:
     return {number: words for number, words in found if NUMBER.fullmatch(number)}
 
 
+@cache
 def _named() -> dict[str, list[str]]:
     """Number to the places that name it."""
     places: dict[str, list[str]] = {}
@@ -37,11 +39,16 @@ def _python() -> Iterator[tuple[str, str]]:
         if {".venv", "node_modules"} & set(path.parts):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rules":
+            if isinstance(node, ast.Call) and _is_marker(node.func):
                 place = f"{path.relative_to(ROOT)}:{node.lineno}"
                 for number in node.args:  # a starred one names the rules of a file read below
                     if isinstance(number, ast.Constant):
                         yield str(number.value), place
+
+
+def _is_marker(func: ast.expr) -> bool:
+    named_so = isinstance(func, ast.Attribute) and func.attr == "rules"
+    return named_so and ast.unparse(func) == "pytest.mark.rules"
 
 
 def _vectors() -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from towline_agent.providers.base import Controls, Model, StepFailed, TextPiece
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.testing import FakeClock, ScriptedProvider, call, counted_ids, say
 from towline_agent.tools.function import tool
+from towline_agent.tools.registry import find_tools
 from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_protocol import (
     INTERRUPTED,
@@ -226,14 +227,16 @@ async def test_what_is_allowed_for_the_session_ends_with_the_run() -> None:
 
 @pytest.mark.rules("A4.9", "A4.10")
 async def test_the_prefix_names_the_agent_and_the_machine(tmp_path: Path) -> None:
-    provider = ScriptedProvider("Hi.", "Hi.")
+    provider = ScriptedProvider("Hi.", "Hi.", "Hi.")
     facts: dict[str, Any] = {"name": "Tow", "instructions": "Be brief.", "root": str(tmp_path)}
-    await agent(provider, look, **facts).run("Hi")
+    await agent(provider, *find_tools().tools, **facts).run("Hi")
     await agent(provider, **facts).run("Hi")
-    with_tools, without = (request.system for request in provider.requests)
+    await agent(provider, look, **facts).run("Hi")
+    with_tools, without, elsewhere = (request.system for request in provider.requests)
     assert with_tools.startswith("You are Tow.\n\nBe brief.\n\n")
     assert str(tmp_path) in with_tools
     assert without == "You are Tow.\n\nBe brief."
+    assert elsewhere == without  # a tool that cannot reach the folder tells nobody where it is
     assert system_prompt("Tow", "", MemoryWorkspace()).count("/memory") == 1
 
 

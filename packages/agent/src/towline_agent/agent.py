@@ -264,7 +264,7 @@ class Agent:
         if not self._providers:
             self._providers = tuple(_provider(model) for model in self._models)
         workspace = _workspace(self._root or os.getcwd())  # noqa: PTH109 - `pathlib` is slow to import
-        shown = workspace if any(tool.effect != "own" for tool in self.tools.values()) else None
+        shown = workspace if any(tool.rooted for tool in self.tools.values()) else None
         return Plan(
             provider=self._providers[0],
             fallbacks=self._providers[1:],

@@ -8,8 +8,9 @@ hold back → send → answer
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from itertools import count
 from typing import Final
 
 import msgspec
@@ -107,40 +108,29 @@ class Stepper:
             hand_over: Ask for words alone.
             trailing: Words for this step alone.
         """
-        assembled = partial(
-            self._assembler.request, messages, hand_over=hand_over, trailing=trailing
-        )
-        request = assembled(self.model)
-        attempt = retries = 0
+        attempts = count(1)
         while True:
-            attempt += 1
-            await self._hold_back(messages)
-            self._host.emit(StepStarted(model=self.model.name, attempt=attempt))
-            await self._host.settle()
-            result = await self._try(request, hand_over=hand_over)
-            if isinstance(result, StepAnswer):
-                return result
-            delay_s, reason = self._pause(result, retries)
-            if delay_s is not None:
-                retries += reason == "retry"
-                await self._wait(delay_s, reason)
-            elif self._fall_back(result):
-                request, retries = assembled(self.model), 0
-            else:
+            request = self._assembler.request(
+                messages, self.model, hand_over=hand_over, trailing=trailing
+            )
+            send = partial(self._try, request, attempts, hand_over=hand_over)
+            result = await self._insist(messages, send)
+            if isinstance(result, StepAnswer) or not self._fall_back(result):
                 return result
 
     async def consult(self, request: Request) -> StepResult:
         """Ask for words that are no part of the conversation, such as a summary (A4.36)."""
+        return await self._insist(request.messages, partial(self._try_beside, request))
+
+    async def _insist(
+        self, messages: tuple[Message, ...], send: Callable[[], Awaitable[StepResult]]
+    ) -> StepResult:
+        """Send until an answer has come, or neither another try nor a wait helps."""
         retries = 0
         while True:
-            await self._hold_back(request.messages)
-            await self._host.settle()
-            result = await self._send(request, _ignore)
-            heed_cancel()
-            answered = isinstance(result, StepAnswer)
-            price = (answer_cost if answered else cost)(self.model, result.usage)
-            self._spent.add(result.usage, price)
-            if answered:
+            await self._hold_back(messages)
+            result = await send()
+            if isinstance(result, StepAnswer):
                 return result
             delay_s, reason = self._pause(result, retries)
             if delay_s is None:
@@ -157,7 +147,12 @@ class Stepper:
                 return
             await self._wait(min(delay_s, _WAIT_S[2]), "pace")
 
-    async def _try(self, request: Request, *, hand_over: bool) -> StepResult:
+    async def _try(
+        self, request: Request, attempts: Iterator[int], *, hand_over: bool
+    ) -> StepResult:
+        """One try at a step, from its start in the log to its end."""
+        self._host.emit(StepStarted(model=self.model.name, attempt=next(attempts)))
+        await self._host.settle()
         writer = MessageWriter(self._host, self._plan.mint)
         try:
             result = await self._send(request, writer.piece)
@@ -170,6 +165,15 @@ class Stepper:
             writer.cut("failed")
         else:
             self._keep(result, writer, hand_over=hand_over)
+        return result
+
+    async def _try_beside(self, request: Request) -> StepResult:
+        """One try at words beside the conversation: the log has their cost alone."""
+        await self._host.settle()
+        result = await self._send(request, _ignore)
+        heed_cancel()
+        price = answer_cost if isinstance(result, StepAnswer) else cost
+        self._spent.add(result.usage, price(self.model, result.usage))
         return result
 
     async def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:

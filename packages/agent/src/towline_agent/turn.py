@@ -23,7 +23,7 @@ from towline_agent.host import Host, Stop
 from towline_agent.limits import Spent, first_sentence
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import Request, StepAnswer, StepFailed, StepResult
-from towline_agent.repeats import find_repeat
+from towline_agent.repeats import Repeat, find_repeat
 from towline_agent.speak import ASK_TO_SPEAK, speak_text, without_speak
 from towline_agent.step import Stepper
 from towline_agent.tasks import end_tasks, wait_for
@@ -137,6 +137,7 @@ class _Turn:
         self._final = False
         self._empty = 0
         self._correction = ""
+        self._repeat: Repeat | None = None
 
     def open(self) -> None:
         """Say that the turn begins, or goes on."""
@@ -186,6 +187,7 @@ class _Turn:
                 if self._correction:
                     return self._failed(misfit), misfit
                 self._correction = misfit.message
+            self._repeat = find_repeat(self._host.transcript.messages())
             over = self.spent.over(self._plan.limits)
             if over is not None:
                 return await self._stop_at(over)
@@ -243,8 +245,7 @@ class _Turn:
 
     def _circle(self) -> TowlineError | None:
         """What ends a turn whose model does the same over and over (A4.22)."""
-        repeat = find_repeat(self._host.transcript.messages())
-        return None if repeat is None else repeat.error
+        return None if self._repeat is None else self._repeat.error
 
     def _misfit(self) -> TowlineError | None:
         """Why the answer is not of the type that was asked for; `None` when it is (A4.60)."""
@@ -280,7 +281,7 @@ class _Turn:
                 return StepFailed(error=refusal)
             messages = self._host.transcript.messages()
             result = await self._stepper.take(
-                messages, hand_over=hand_over, trailing=self._trailing(messages)
+                messages, hand_over=hand_over, trailing=self._trailing()
             )
             if isinstance(result, StepAnswer) or result.streamed:
                 return result
@@ -294,14 +295,13 @@ class _Turn:
         self._host.emit(Notice(code="compacting", message=told))
         return await self._stepper.consult(request)
 
-    def _trailing(self, messages: tuple[Message, ...]) -> str:
+    def _trailing(self) -> str:
         """The words of this step alone (A4.11, A4.12)."""
         plan = self._plan
         if self._stepper.model.bare_prompt:
             return ""
-        repeat = find_repeat(messages)
         notices = [
-            repeat.notice if repeat is not None else "",
+            self._repeat.notice if self._repeat is not None else "",
             ASK_TO_SPEAK if self._start.speak else "",
             plan.output.instruction if plan.output is not None else "",
             self._correction,

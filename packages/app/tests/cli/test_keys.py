@@ -70,6 +70,7 @@ def test_a_key_is_kept_and_shown_by_its_last_four_characters(
 
 
 @pytest.mark.rules("A2.75")
+@pytest.mark.slow
 def test_further_keys_are_backups_behind_the_first(
     keys: Say, headless_environ: dict[str, str]
 ) -> None:
@@ -83,6 +84,7 @@ def test_further_keys_are_backups_behind_the_first(
 
 
 @pytest.mark.rules("A2.75")
+@pytest.mark.slow
 def test_a_key_replaces_all_before_it(keys: Say, headless_environ: dict[str, str]) -> None:
     keys("set", "openai", text=KEY)
     keys("set", "openai", "--add", text="sk-third-one-9999")
@@ -91,6 +93,7 @@ def test_a_key_replaces_all_before_it(keys: Say, headless_environ: dict[str, str
 
 
 @pytest.mark.rules("A2.75")
+@pytest.mark.slow
 def test_one_key_or_all_of_a_provider_can_be_removed(
     keys: Say, headless_environ: dict[str, str]
 ) -> None:
@@ -152,6 +155,7 @@ def test_a_key_in_the_environment_is_said_to_go_first(
 
 
 @pytest.mark.rules("A2.74")
+@pytest.mark.slow
 def test_a_locked_keyring_leaves_one_clear_line(
     keys: Say, keyring_environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -168,6 +172,7 @@ def test_a_locked_keyring_leaves_one_clear_line(
 
 
 @pytest.mark.rules("A2.75")
+@pytest.mark.slow
 def test_a_key_typed_at_a_terminal_is_not_shown(headless_environ: dict[str, str]) -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(

@@ -69,6 +69,7 @@ def test_without_standard_input_it_says_what_is_missing_in_one_line(
     assert said.startswith(f"towline: {says}")
 
 
+@pytest.mark.slow
 def test_a_run_without_standard_input_asks_nobody(headless_environ: dict[str, str]) -> None:
     run = _shell(headless_environ, "run Hi --model nobody/x <&-")
     assert run.returncode == 1
@@ -77,6 +78,7 @@ def test_a_run_without_standard_input_asks_nobody(headless_environ: dict[str, st
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="NO FULL DEVICE on this system.")
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["keys list", "--help", "--version"])
 def test_a_full_device_is_told_of_in_one_line(headless_environ: dict[str, str], line: str) -> None:
     run = _shell(headless_environ, f"{line} >/dev/full")

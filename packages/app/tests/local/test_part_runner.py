@@ -65,6 +65,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return index, target
 
 
+@pytest.mark.slow
 async def test_pip_leaves_the_wheel_packed(folders: tuple[Path, Path]) -> None:
     index, target = folders
     await pip_runner(Path(sys.executable), offline(index))("small-part1==1.0", target)
@@ -83,6 +84,7 @@ async def test_uv_leaves_the_wheel_unpacked_and_installs_nothing(
     assert "small-part1" not in sys.modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pip", "uv"])
 async def test_a_part_that_the_index_lacks_is_told_by_its_requirement(
     folders: tuple[Path, Path], name: str
@@ -96,6 +98,7 @@ async def test_a_part_that_the_index_lacks_is_told_by_its_requirement(
         await runner("small-part2==1.0", target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pip", "uv"])
 async def test_an_index_that_refuses_connections_is_told_as_out_of_reach(
     tmp_path: Path, name: str

@@ -18,6 +18,8 @@ from towline.secrets import (
 )
 from towline.secrets.keyring_store import KeyringStore
 
+pytestmark = pytest.mark.slow  # a keyring and its bus run for each test
+
 ANSWERS_S = 60.0
 """Asking takes half a second; this allows for a busy machine."""
 HANGS_S = 0.5

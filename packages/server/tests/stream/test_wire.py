@@ -105,6 +105,7 @@ async def test_a_reader_on_a_socket_gets_replay_live_frames_and_an_end(line: Lin
         line.hub.close()
         await _read(client, b"0\r\n\r\n")  # chunked transfer says that it ended
         await _until(lambda: line.hub.readers == 0)
+        assert line.hub.readers == 0
 
 
 async def test_a_client_that_goes_away_gives_its_place_up(line: Line) -> None:

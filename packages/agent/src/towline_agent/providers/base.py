@@ -23,11 +23,27 @@ __all__ = [
     "TextPiece",
     "ThinkingPiece",
     "ToolSpec",
+    "nearest_effort",
 ]
 
 
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """All efforts, weakest first (A1.15)."""
+
+
+def nearest_effort(effort: str, known: tuple[str, ...]) -> str:
+    """The effort itself, else the next weaker one of those known, else the weakest (A1.15).
+
+    A word that is none of `EFFORTS` is the caller's own, and stays.
+
+    Args:
+        effort: What is asked for.
+        known: What the model takes, weakest first; at least one.
+    """
+    if effort in known or effort not in EFFORTS:
+        return effort
+    weaker = [word for word in known if EFFORTS.index(word) < EFFORTS.index(effort)]
+    return weaker[-1] if weaker else known[0]
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,10 +20,10 @@ from towline_agent.providers.errors import (
     malformed_error,
     network_error,
 )
+from towline_agent.providers.json_value import UNREADABLE, as_object
 from towline_agent.providers.secrets import Secrets
 from towline_agent.providers.transport import (
     CA_SETTING,
-    UNREADABLE,
     HttpAnswer,
     HttpCall,
     Transport,
@@ -151,7 +151,7 @@ def _strict_names(answer: HttpAnswer) -> tuple[str, ...]:
         return ()
     names: list[str] = []
     for row in cast("list[Any]", rows[:_LIST_MAX]):
-        known = cast("dict[str, Any]", row) if isinstance(row, dict) else {}
+        known = as_object(row)
         name = known.get("id")
         if known.get("object") != "model" or not isinstance(name, str) or not name:
             return ()
@@ -252,7 +252,7 @@ def _has_rows(body: bytes) -> bool:
         return False
     if isinstance(document, list):
         return bool(cast("list[Any]", document))
-    fields = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
+    fields = as_object(document)
     return any(isinstance(fields.get(key), list) for key in ("data", "models"))
 
 

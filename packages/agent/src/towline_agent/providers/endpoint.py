@@ -24,10 +24,10 @@ from towline_agent.providers.errors import (
     network_error,
     plain_http_error,
 )
+from towline_agent.providers.json_value import UNREADABLE, as_object
 from towline_agent.providers.pacing import shared_pacer
 from towline_agent.providers.secrets import Secrets
 from towline_agent.providers.transport import (
-    UNREADABLE,
     HttpAnswer,
     HttpCall,
     Transport,
@@ -337,7 +337,7 @@ def _names(body: bytes) -> tuple[str, ...]:
     rows: Any = listing.get("data") or listing.get("models")
     names: list[str] = []
     for row in cast("list[Any]", rows) if isinstance(rows, list) else []:
-        fields = cast("dict[str, Any]", row) if isinstance(row, dict) else {}
+        fields = as_object(row)
         name = fields.get("id") or fields.get("name")
         if isinstance(name, str) and name:
             names.append(name.removeprefix("models/"))

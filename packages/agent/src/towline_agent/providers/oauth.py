@@ -13,8 +13,8 @@ import msgspec
 from towline_agent.errors import AuthenticationFailed, ProviderError, ProviderUnavailable
 from towline_agent.host import Clock
 from towline_agent.providers.errors import Peer, answer_error, malformed_error, network_error
+from towline_agent.providers.json_value import UNREADABLE
 from towline_agent.providers.transport import (
-    UNREADABLE,
     HttpAnswer,
     HttpCall,
     Transport,

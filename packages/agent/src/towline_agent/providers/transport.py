@@ -9,7 +9,6 @@ from towline_protocol import SseEvent, TowlineError
 
 __all__ = [
     "CA_SETTING",
-    "UNREADABLE",
     "HttpAnswer",
     "HttpCall",
     "Transport",
@@ -19,9 +18,6 @@ __all__ = [
 
 CA_SETTING: Final = "TOWLINE_CA_FILE"
 """The environment variable that names a PEM file to trust besides the system's (A2.79)."""
-
-UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What reading a body as JSON raises for one that is none, or that is nested beyond all reason."""
 
 _DOCUMENT_STARTS: Final = (b"{", b"[", b"<")
 

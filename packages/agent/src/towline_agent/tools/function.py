@@ -160,12 +160,14 @@ def make_tool(
 
     if isinstance(handler, ToolHandler):
         run, threaded = partial(_run_handler, handler, name), False
+        wants_context = False
     else:
         found = list(inspect.signature(handler).parameters.values())
         wants_context = len(found) > 1 and found[0].annotation in (ToolContext, "ToolContext")
         threaded = not _is_async(handler)
         run = _runner(handler, wants_context=wants_context, threaded=threaded, spread=False)
     facts = {
+        "rooted": wants_context,
         "effect": effect,
         "idempotent": idempotent,
         "timeout_s": timeout_s,
@@ -206,6 +208,7 @@ def _from_function(
     run = _runner(function, wants_context=parameters.takes_context, threaded=threaded, spread=True)
     check = parameters.check if verify is None else _both(parameters.check, verify)
     words = description or summary or named.replace("_", " ")
+    facts = {**facts, "rooted": parameters.takes_context}
     return _assemble(named, words, parameters.schema, run, check, threaded, facts)
 
 

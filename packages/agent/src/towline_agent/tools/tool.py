@@ -71,6 +71,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it awaits `ToolContext.start` itself, once, before its effect."""
     threaded: bool = False
     """Whether it runs in a thread, which nothing can stop: cut short, it ends `unknown` (A4.26)."""
+    rooted: bool = True
+    """Whether it may work in the workspace; only then is a model told where that is (A4.10)."""
     title: Callable[[dict[str, Any]], str] | None = None
     """One line for a person; `None` for the tool's name."""
     subject: Callable[[dict[str, Any]], str] | None = None

@@ -3,6 +3,7 @@
 Everything is read, hashed and compressed once, at the start: a request is a dictionary look-up.
 """
 
+import functools
 import gzip
 import hashlib
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -74,7 +75,7 @@ class _Build(msgspec.Struct, frozen=True):
 
 class _File(msgspec.Struct, frozen=True):
     body: bytes
-    packed: bytes | None
+    packable: bool
     headers: tuple[tuple[bytes, bytes], ...]
     etag: bytes
 
@@ -125,11 +126,6 @@ def load_web_app(dist: Path = DIST) -> WebApp:
 
 
 def _load(path: str, suffix: str, body: bytes) -> _File:
-    packed = None
-    if suffix not in _PACKED:
-        packed = gzip.compress(body, 9, mtime=0)
-        if len(packed) >= len(body):
-            packed = None
     etag = b'W/"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
     # The names under /assets/ hold a hash of what is in them, so they never change.
     caching = b"public, max-age=31536000, immutable" if path.startswith(_ASSETS) else b"no-cache"
@@ -139,7 +135,7 @@ def _load(path: str, suffix: str, body: bytes) -> _File:
         (b"etag", etag),
         (b"vary", b"accept-encoding"),
     )
-    return _File(body, packed, headers, etag)
+    return _File(body, suffix not in _PACKED, headers, etag)
 
 
 def _read_stamp(body: bytes) -> str | None:
@@ -153,9 +149,17 @@ def _pick(file: _File, asked: dict[bytes, bytes]) -> tuple[int, _Headers, bytes]
     """The answer to a request for a file: not again, packed, or as it is."""
     if file.etag in asked.get(b"if-none-match", b""):
         return 304, list(file.headers[1:]), b""
-    if file.packed is not None and _takes_gzip(asked.get(b"accept-encoding", b"")):
-        return 200, [*file.headers, (b"content-encoding", b"gzip")], file.packed
+    if file.packable and _takes_gzip(asked.get(b"accept-encoding", b"")):
+        packed = _pack(file.body)
+        if len(packed) < len(file.body):
+            return 200, [*file.headers, (b"content-encoding", b"gzip")], packed
     return 200, list(file.headers), file.body
+
+
+@functools.lru_cache(maxsize=128)
+def _pack(body: bytes) -> bytes:
+    """A file's bytes, packed at the first request for them: most starts serve no page."""
+    return gzip.compress(body, 9, mtime=0)
 
 
 def _takes_gzip(accepted: bytes) -> bool:

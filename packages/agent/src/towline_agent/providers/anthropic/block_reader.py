@@ -6,8 +6,8 @@ from typing import Any, Final, cast
 from towline_agent.providers.answer import AnswerWriter, OpenCall, OpenWords
 from towline_agent.providers.anthropic.blocks import DIALECT
 from towline_agent.providers.anthropic.events import Delta, read_delta
-from towline_agent.providers.anthropic.values import to_text
 from towline_agent.providers.anthropic.vendor_blocks import VendorBlock, VendorLog
+from towline_agent.providers.json_value import to_text
 from towline_protocol import Opaque
 
 __all__ = ["BlockReader"]

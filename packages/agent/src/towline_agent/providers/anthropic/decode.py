@@ -7,7 +7,6 @@ from towline_agent.errors import ProviderError
 from towline_agent.providers.answer import AnswerWriter, Notices
 from towline_agent.providers.anthropic.block_reader import BlockReader
 from towline_agent.providers.anthropic.events import (
-    UNREADABLE,
     MessageEvent,
     decode_event,
     read_again,
@@ -25,6 +24,7 @@ from towline_agent.providers.errors import (
     too_long_error,
     value_error,
 )
+from towline_agent.providers.json_value import UNREADABLE
 from towline_agent.providers.surrogates import mend
 from towline_protocol import SseEvent, Usage
 

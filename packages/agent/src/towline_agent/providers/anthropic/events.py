@@ -9,10 +9,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from towline_agent.providers.anthropic.values import to_text
+from towline_agent.providers.json_value import as_object, to_text
 
 __all__ = [
-    "UNREADABLE",
     "Delta",
     "MessageEvent",
     "decode_event",
@@ -64,9 +63,6 @@ class MessageEvent(msgspec.Struct, gc=False):
     """What went wrong."""
 
 
-UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What `decode_event` raises for bytes that it cannot read."""
-
 decode_event: Final = msgspec.json.Decoder(MessageEvent).decode
 """An event out of JSON, fast; what it refuses is for `read_again`."""
 
@@ -99,10 +95,9 @@ def read_again(data: bytes) -> MessageEvent | None:
 def read_delta(data: bytes) -> _Json:
     """The whole delta of an event that was readable, for kinds that nobody knows."""
     try:
-        delta: Any = (read_document(data) or {}).get("delta")
+        return as_object((read_document(data) or {}).get("delta"))
     except ValueError:
         return {}
-    return cast("_Json", delta) if isinstance(delta, dict) else {}
 
 
 def read_document(data: bytes) -> _Json | None:

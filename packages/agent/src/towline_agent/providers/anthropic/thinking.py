@@ -13,7 +13,7 @@ from towline_agent.providers.anthropic.flags import (
     ClaudeQuirks,
     claude_quirks,
 )
-from towline_agent.providers.base import Model, Request
+from towline_agent.providers.base import Model, Request, nearest_effort
 from towline_protocol import Message, Opaque, Text, Thinking, ToolCall, ToolResult
 
 __all__ = ["MAX_TOKENS", "ThinkingPlan", "is_foreign", "plan_thinking"]
@@ -23,7 +23,6 @@ MAX_TOKENS: Final = 8_192
 
 _LEAST_BUDGET: Final = 1_024
 """The API refuses less."""
-_ORDER: Final = ("minimal", "low", "medium", "high", "xhigh", "max")
 _FORCED: Final = "Thinking was left out: this model does not think where it is made to call a tool."
 _UNSIGNED: Final = (
     "Thinking was left out until the end of this turn: it began without thinking of this model."
@@ -89,7 +88,7 @@ def plan_thinking(request: Request, model: Model, flags: AnthropicFlags) -> Thin
     return msgspec.structs.replace(
         plan,
         thinking={"type": "adaptive"} if mode == "adaptive" else None,
-        effort=_weaker(effort, quirks.efforts) if effort is not None else None,
+        effort=nearest_effort(effort, quirks.efforts) if effort is not None else None,
     )
 
 
@@ -182,11 +181,3 @@ def _says_something(message: Message, model: Model) -> bool:
 
 def _is_results(message: Message) -> bool:
     return any(isinstance(block, ToolResult) for block in message.content)
-
-
-def _weaker(effort: str, known: tuple[str, ...]) -> str:
-    """The effort itself, else the next weaker one, else the weakest."""
-    if effort in known or effort not in _ORDER:
-        return effort
-    weaker = [word for word in known if _ORDER.index(word) < _ORDER.index(effort)]
-    return (weaker or list(known[:1]))[-1]

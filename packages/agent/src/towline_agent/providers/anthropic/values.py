@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 from towline_agent.providers.surrogates import mend_all
 
-__all__ = ["is_shallow", "read_object", "to_text"]
+__all__ = ["is_shallow", "read_object"]
 
 _MAX_DEPTH: Final = 100
 """Levels of lists and objects in each other; real blocks have six. What is deeper could not be
@@ -31,14 +31,6 @@ def read_object(text: str) -> dict[str, Any] | None:
     if not isinstance(value, dict) or not is_shallow(value):
         return None
     return cast("dict[str, Any]", mend_all(value))
-
-
-def to_text(value: Any) -> str:
-    """A value as compact JSON; nothing where it cannot be written down again (A1.24)."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except (RecursionError, ValueError):
-        return ""
 
 
 def _children(value: Any) -> list[Any]:

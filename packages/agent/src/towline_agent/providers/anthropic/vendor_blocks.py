@@ -3,7 +3,8 @@
 from typing import Any, Final, cast
 
 from towline_agent.providers.anthropic.blocks import CITATIONS, DIALECT
-from towline_agent.providers.anthropic.values import is_shallow, read_object, to_text
+from towline_agent.providers.anthropic.values import is_shallow, read_object
+from towline_agent.providers.json_value import to_text
 from towline_agent.providers.surrogates import mend, mend_all
 from towline_protocol import Opaque, SearchArtifact, SearchItem
 

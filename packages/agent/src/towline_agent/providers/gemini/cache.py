@@ -18,7 +18,8 @@ from towline_agent.host import Clock
 from towline_agent.providers.base import StepFailed, StepResult
 from towline_agent.providers.fragments import to_json
 from towline_agent.providers.gemini.encode import Prompt
-from towline_agent.providers.transport import UNREADABLE, HttpAnswer, TransportFailed
+from towline_agent.providers.json_value import UNREADABLE
+from towline_agent.providers.transport import HttpAnswer, TransportFailed
 
 __all__ = ["CACHE_MIN_TOKENS", "CachedPrefix", "PromptCache"]
 

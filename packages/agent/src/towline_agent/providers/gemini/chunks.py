@@ -11,7 +11,6 @@ import msgspec
 from towline_agent.providers.surrogates import mend
 
 __all__ = [
-    "UNREADABLE",
     "Candidate",
     "Chunk",
     "Content",
@@ -85,9 +84,6 @@ class Chunk(msgspec.Struct, gc=False, rename="camel"):
     error: Any = None
     """What went wrong."""
 
-
-UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What `decode_chunk` raises for bytes that it cannot read."""
 
 decode_chunk: Final = msgspec.json.Decoder(Chunk).decode
 """A chunk out of JSON, fast; what it refuses is for `read_again`."""

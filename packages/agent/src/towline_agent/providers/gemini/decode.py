@@ -16,7 +16,6 @@ from towline_agent.providers.errors import (
     value_error,
 )
 from towline_agent.providers.gemini.chunks import (
-    UNREADABLE,
     Candidate,
     Chunk,
     FunctionCall,
@@ -31,6 +30,7 @@ from towline_agent.providers.gemini.partial import PartialArguments, to_json_tex
 from towline_agent.providers.gemini.search import read_search
 from towline_agent.providers.gemini.usage import has_counts, read_usage
 from towline_agent.providers.json_stream import JsonSplitter
+from towline_agent.providers.json_value import UNREADABLE
 from towline_agent.providers.surrogates import mend, mend_all
 from towline_protocol import Opaque, ProtocolError, SearchArtifact, SseEvent
 

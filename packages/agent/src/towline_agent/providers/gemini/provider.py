@@ -18,7 +18,8 @@ from towline_agent.providers.gemini.decode import GeminiDecoder
 from towline_agent.providers.gemini.encode import Prompt, encode_request
 from towline_agent.providers.gemini.family import family_of
 from towline_agent.providers.gemini.flags import GeminiFlags
-from towline_agent.providers.transport import UNREADABLE, HttpAnswer, Transport, TransportFailed
+from towline_agent.providers.json_value import UNREADABLE, as_object
+from towline_agent.providers.transport import HttpAnswer, Transport, TransportFailed
 
 __all__ = ["Gemini"]
 
@@ -230,7 +231,7 @@ def _names(body: bytes) -> tuple[str, ...]:
     rows: Any = cast("dict[str, Any]", found).get("models") if isinstance(found, dict) else None
     names: list[str] = []
     for row in cast("list[Any]", rows) if isinstance(rows, list) else []:
-        fields = cast("dict[str, Any]", row) if isinstance(row, dict) else {}
+        fields = as_object(row)
         name, methods = fields.get("name"), fields.get("supportedGenerationMethods")
         offers = not isinstance(methods, list) or _GENERATES in methods
         if isinstance(name, str) and name and offers:

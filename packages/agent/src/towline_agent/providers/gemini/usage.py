@@ -3,6 +3,7 @@
 from typing import Any, Final, cast
 
 from towline_agent.providers.counts import read_count
+from towline_agent.providers.json_value import as_object
 from towline_protocol import Usage
 
 __all__ = ["has_counts", "read_usage"]
@@ -23,7 +24,7 @@ def read_usage(raw: Any) -> Usage:
     The prompt's count includes what came from a cache, ours does not. What the provider's own tools
     brought in counts apart from the prompt, thoughts apart from the answer.
     """
-    found = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    found = as_object(raw)
     cached = _count(found, "cachedContentTokenCount")
     thoughts = _count(found, "thoughtsTokenCount")
     prompt = max(0, _count(found, "promptTokenCount") - cached)

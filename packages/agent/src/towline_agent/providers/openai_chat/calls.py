@@ -1,10 +1,10 @@
 """Which call does a piece belong to? Gateways disagree on index, id and name (A2.8 to A2.11)."""
 
-import json
 import re
 from typing import Any, Final
 
 from towline_agent.providers.answer import OpenCall
+from towline_agent.providers.json_value import holds_object
 
 __all__ = ["CallSlots"]
 
@@ -105,7 +105,7 @@ class _Shape:
             else:
                 self._read(parts[place])
                 if self._closed:  # it happens once, so the whole is read once
-                    self._whole = _is_object("".join(parts[: place + 1]))
+                    self._whole = holds_object("".join(parts[: place + 1]))
         self._seen = len(parts)
         return self._whole
 
@@ -125,10 +125,3 @@ class _Shape:
             elif not self._string:
                 self._depth += 1 if mark in "{[" else -1
                 self._closed = self._closed or self._depth <= 0
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False

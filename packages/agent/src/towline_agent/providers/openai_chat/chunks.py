@@ -6,12 +6,11 @@ Fields that vendors fill with other types than the official ones are `Any`; the 
 import functools
 import json
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import msgspec
 
 __all__ = [
-    "UNREADABLE",
     "CallPart",
     "Choice",
     "Chunk",
@@ -93,10 +92,6 @@ class Chunk(msgspec.Struct, gc=False):
     """What went wrong."""
     x_groq: Any = None
     """Where Groq keeps its token counts."""
-
-
-UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a `chunk_reader` raises for bytes that it cannot read."""
 
 
 @functools.cache

@@ -22,9 +22,9 @@ from towline_agent.providers.errors import (
     too_long_error,
     value_error,
 )
+from towline_agent.providers.json_value import UNREADABLE, as_object
 from towline_agent.providers.openai_chat.calls import CallSlots
 from towline_agent.providers.openai_chat.chunks import (
-    UNREADABLE,
     CallPart,
     Choice,
     Chunk,
@@ -425,7 +425,7 @@ def _add_name(call: OpenCall, name: str) -> int:
 def _signature(extra: Any) -> str | None:
     """Google's proof that belongs to a call."""
     google: Any = cast("dict[str, Any]", extra).get("google") if isinstance(extra, dict) else None
-    found: Any = cast("dict[str, Any]", google) if isinstance(google, dict) else {}
+    found: Any = as_object(google)
     signature = found.get("thought_signature")
     return signature if isinstance(signature, str) else None
 

@@ -5,7 +5,7 @@ What a gateway cannot take is left out and named in a notice (A1.19).
 
 from typing import Any, Final
 
-from towline_agent.providers.base import EFFORTS, Model, Request
+from towline_agent.providers.base import Model, Request, nearest_effort
 from towline_agent.providers.endpoint import Encoded
 from towline_agent.providers.fragments import to_json
 from towline_agent.providers.openai_chat.flags import ChatFlags
@@ -102,7 +102,11 @@ def _thinking(request: Request, model: Model, flags: ChatFlags, notices: list[st
     if request.effort is not None and (model.thinking == "none" or "effort" in model.refuses):
         notices.append(f"The effort was not sent: {request.model!r} does not think.")
     elif request.effort is not None:
-        effort = _weaker(request.effort, flags.efforts) if flags.effort else None
+        effort = (
+            nearest_effort(request.effort, flags.efforts)
+            if flags.effort and flags.efforts
+            else None
+        )
         if effort is None:
             notices.append(f"The effort {request.effort!r} was not sent: this provider has none.")
         elif flags.effort == "reasoning":
@@ -119,14 +123,6 @@ def _budget(request: Request, flags: ChatFlags, asked: _Json, notices: list[str]
         else:
             notices.append("The thinking budget was not sent: this provider takes none.")
     return {"reasoning": asked} if asked else {}
-
-
-def _weaker(effort: str, known: tuple[str, ...]) -> str | None:
-    """The effort itself, else the next weaker one, else the weakest."""
-    if effort in known or effort not in EFFORTS:
-        return effort if known else None
-    weaker = [word for word in known if EFFORTS.index(word) < EFFORTS.index(effort)]
-    return (weaker or list(known[:1]) or [None])[-1]
 
 
 def _output(request: Request, flags: ChatFlags, notices: list[str]) -> _Json:

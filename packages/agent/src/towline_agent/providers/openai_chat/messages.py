@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
 from towline_agent.providers.base import Request, ToolSpec
 from towline_agent.providers.fragments import Prefixes, to_json
+from towline_agent.providers.json_value import as_object
 from towline_agent.providers.openai_chat.decode import DETAILS, DIALECT
 from towline_agent.providers.openai_chat.flags import ChatFlags
 from towline_agent.providers.wire_call import wire_arguments, wire_name
@@ -153,7 +154,7 @@ class MessageEncoder:
         if field == DETAILS:
             ours = (b.raw for b in blocks if isinstance(b, Opaque) and b.dialect == DIALECT)
             kept: Any = next(ours, None)
-            return cast("_Json", kept) if isinstance(kept, dict) else {}
+            return as_object(kept)
         thought = "".join(block.text for block in blocks if isinstance(block, Thinking))
         return {field: thought} if thought else {}
 

@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from towline_agent.providers.counts import read_count
+from towline_agent.providers.json_value import as_object
 from towline_protocol import Usage
 
 __all__ = ["read_usage"]
@@ -19,8 +20,8 @@ def read_usage(raw: Any) -> Usage | None:
     if not isinstance(raw, dict) or not raw:
         return None
     found = cast("_Json", raw)
-    prompt_parts = _part(found, "prompt_tokens_details")
-    output_parts = _part(found, "completion_tokens_details")
+    prompt_parts = as_object(found.get("prompt_tokens_details"))
+    output_parts = as_object(found.get("completion_tokens_details"))
     prompt = _count(found, "prompt_tokens", "input_tokens")
     output = _count(found, "completion_tokens", "output_tokens")
     reasoning = _count(output_parts, "reasoning_tokens")
@@ -43,11 +44,6 @@ def read_usage(raw: Any) -> Usage | None:
         cache_write=write,
         reasoning=reasoning,
     )
-
-
-def _part(found: _Json, key: str) -> _Json:
-    part = found.get(key)
-    return cast("_Json", part) if isinstance(part, dict) else {}
 
 
 def _count(found: _Json, *keys: str) -> int:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from towline_agent.providers.openai_responses.events import as_list, as_object, as_text
+from towline_agent.providers.json_value import as_object, as_objects, as_text
 from towline_agent.providers.openai_responses.flags import ResponsesFlags
 from towline_agent.providers.openai_responses.items import CALL, DIALECT, MESSAGE, REASONING
 from towline_agent.providers.openai_responses.kept import is_replayable
@@ -109,7 +109,7 @@ class _Items:
         elif kind == MESSAGE and not _has_words(raw):
             self._close()
             self._head = {**self._named(raw, place), "role": "assistant"}
-            self._parts = iter(as_list(raw.get("content")))
+            self._parts = iter(as_objects(raw.get("content")))
         elif (self._ids and place not in self._wire.repeated) or raw.get("encrypted_content"):
             self._close()
             self._out.append(self._named(raw, place))
@@ -144,7 +144,9 @@ def _kind(raw: _Json) -> str:
 
 
 def _has_words(message: _Json) -> bool:
-    return any(part.get("text") or part.get("refusal") for part in as_list(message.get("content")))
+    return any(
+        part.get("text") or part.get("refusal") for part in as_objects(message.get("content"))
+    )
 
 
 def _said(part: _Json, text: str) -> _Json:

@@ -20,15 +20,8 @@ from towline_agent.providers.errors import (
     too_long_error,
     value_error,
 )
-from towline_agent.providers.openai_responses.events import (
-    UNREADABLE,
-    Event,
-    as_list,
-    as_object,
-    as_text,
-    decode_event,
-    read_again,
-)
+from towline_agent.providers.json_value import UNREADABLE, as_object, as_objects, as_text
+from towline_agent.providers.openai_responses.events import Event, decode_event, read_again
 from towline_agent.providers.openai_responses.items import DIALECT
 from towline_agent.providers.openai_responses.kept import KeptItems
 from towline_agent.providers.openai_responses.search import SEARCH_CALL, found_searches
@@ -218,7 +211,7 @@ class ResponsesDecoder:
             said = {"message": f"The answer was ended with the status {status[:_MAX_STATUS]!r}."}
             self._break(value_error(self._peer, error if filled else said))
             return
-        self._writer.end_all(as_list(response.get("output")))
+        self._writer.end_all(as_objects(response.get("output")))
         if not status and stated:
             return  # queued, or still being written: no answer yet
         self._status = status or "completed"

@@ -7,7 +7,7 @@ gateway or a model cannot take is left out and named in a notice (A1.19).
 import hashlib
 from typing import Any, Final
 
-from towline_agent.providers.base import EFFORTS, Model, Request, ToolSpec
+from towline_agent.providers.base import Model, Request, ToolSpec, nearest_effort
 from towline_agent.providers.endpoint import Encoded
 from towline_agent.providers.fragments import to_json
 from towline_agent.providers.openai_responses.flags import ResponsesFlags
@@ -121,7 +121,7 @@ class _Controls:
         if request.effort is not None:
             known = flags.known_efforts(request.model)
             if self._takes("effort", bool(known) and self._model.thinking != "none"):
-                asked["effort"] = _weaker(request.effort, known)
+                asked["effort"] = nearest_effort(request.effort, known)
         if request.thinking_budget is not None and self._takes(
             "thinking_budget", flags.thinking_budget
         ):
@@ -159,14 +159,6 @@ def _tool(tool: ToolSpec) -> _Json:
         found["description"] = tool.description
     # Unset, the API would make the schema strict, and refuse those that cannot be.
     return {**found, "parameters": tool.parameters, "strict": False}
-
-
-def _weaker(effort: str, known: tuple[str, ...]) -> str:
-    """The effort itself, else the next weaker one, else the weakest."""
-    if effort in known or effort not in EFFORTS:
-        return effort
-    weaker = [word for word in known if EFFORTS.index(word) < EFFORTS.index(effort)]
-    return weaker[-1] if weaker else known[0]
 
 
 def _short_key(key: str) -> str:

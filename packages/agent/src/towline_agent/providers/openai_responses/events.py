@@ -1,4 +1,4 @@
-"""The JSON of a stream of Responses as a struct, and small looks into JSON values.
+"""The JSON of a stream of Responses as a struct.
 
 All fields are `Any`: gateways fill them with other types than the official ones, and the decoder
 looks before it takes.
@@ -9,15 +9,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-__all__ = [
-    "UNREADABLE",
-    "Event",
-    "as_list",
-    "as_object",
-    "as_text",
-    "decode_event",
-    "read_again",
-]
+__all__ = ["Event", "decode_event", "read_again"]
 
 
 class Event(msgspec.Struct, gc=False):
@@ -53,9 +45,6 @@ class Event(msgspec.Struct, gc=False):
     """What went wrong."""
 
 
-UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What `decode_event` raises for bytes that it cannot read."""
-
 decode_event: Final = msgspec.json.Decoder(Event).decode
 """An event out of JSON, fast; what it refuses is for `read_again`."""
 
@@ -75,22 +64,3 @@ def read_again(data: bytes) -> Event | None:
         return msgspec.convert(cast("dict[str, Any]", value), Event)
     except RecursionError as error:
         raise ValueError("too deep") from error
-
-
-def as_text(value: Any) -> str:
-    """The value if it is text, else none."""
-    return value if isinstance(value, str) else ""
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[dict[str, Any]]:
-    """The objects of the value if it is a list, else none."""
-    if not isinstance(value, list):
-        return []
-    return [
-        cast("dict[str, Any]", item) for item in cast("list[Any]", value) if isinstance(item, dict)
-    ]

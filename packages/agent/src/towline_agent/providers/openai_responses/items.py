@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from towline_agent.providers.answer import OpenCall, OpenWords
-from towline_agent.providers.openai_responses.events import as_text
+from towline_agent.providers.json_value import as_text
 
 __all__ = ["CALL", "DIALECT", "MESSAGE", "REASONING", "Item", "Items", "kind_of"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from towline_agent.providers.answer import ANSWER_MAX_CHARS
 from towline_agent.providers.fragments import to_json
-from towline_agent.providers.openai_responses.events import as_list
+from towline_agent.providers.json_value import as_objects
 from towline_agent.providers.openai_responses.items import MESSAGE, REASONING, Item
 from towline_agent.providers.surrogates import mend_all
 
@@ -31,7 +31,7 @@ def is_replayable(reasoning: _Json) -> bool:
     """
     if reasoning.get("encrypted_content"):
         return True
-    return any(part.get("text") for part in as_list(reasoning.get("content")))
+    return any(part.get("text") for part in as_objects(reasoning.get("content")))
 
 
 class KeptItems:
@@ -83,7 +83,7 @@ class KeptItems:
 
 def _head(item: Item) -> _Json:
     """A message without its text, its parts in the order of the text blocks."""
-    parts = as_list(item.latest.get("content"))
+    parts = as_objects(item.latest.get("content"))
     told = sorted(item.words, key=lambda key: item.words[key].place)
     heads = [parts[place] if 0 <= place < len(parts) else {} for _, place in told]
     head = {key: value for key, value in item.latest.items() if value is not None}

@@ -1,9 +1,9 @@
 """What a provider's own search found, as an artifact (A2.62, A2.63)."""
 
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from towline_agent.providers.openai_responses.events import as_list, as_object, as_text
+from towline_agent.providers.json_value import as_list, as_object, as_objects, as_text
 from towline_agent.providers.surrogates import mend
 from towline_protocol import SearchArtifact, SearchItem
 
@@ -54,7 +54,9 @@ def found_searches(calls: list[_Json], cited: Citations) -> tuple[SearchArtifact
         action = as_object(call.get("action"))
         if action.get("type") == "search":
             queries.append(_query(action))
-            urls = (mend(as_text(source.get("url"))) for source in as_list(action.get("sources")))
+            urls = (
+                mend(as_text(source.get("url"))) for source in as_objects(action.get("sources"))
+            )
             pages.append(list(dict.fromkeys(url for url in urls if url)))
     listed = {url for urls in pages for url in urls}
     loose = [url for url in cited.titles if url not in listed]
@@ -78,7 +80,7 @@ def _query(action: _Json) -> str:
     query = as_text(action.get("query"))
     if not query:
         listed: Any = action.get("queries")
-        texts = map(as_text, cast("list[Any]", listed) if isinstance(listed, list) else [])
+        texts = map(as_text, as_list(listed))
         query = "; ".join(text for text in texts if text)
     return mend(query)
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from towline_agent.providers.json_value import as_object
 from towline_agent.providers.openai_chat.usage import read_usage as read_chat_usage
-from towline_agent.providers.openai_responses.events import as_object
 from towline_protocol import Usage
 
 __all__ = ["read_usage"]

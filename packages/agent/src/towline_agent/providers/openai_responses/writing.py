@@ -8,7 +8,8 @@ import json
 from typing import Any, Final
 
 from towline_agent.providers.answer import AnswerWriter, OpenCall, OpenWords
-from towline_agent.providers.openai_responses.events import Event, as_list, as_object, as_text
+from towline_agent.providers.json_value import as_object, as_objects, as_text, holds_object
+from towline_agent.providers.openai_responses.events import Event
 from towline_agent.providers.openai_responses.items import (
     CALL,
     DIALECT,
@@ -200,7 +201,7 @@ class ItemWriter:
             self._tell_arguments(item.call, raw.get("arguments"))
         elif item.kind in (MESSAGE, REASONING):
             for field in ("summary", "content"):
-                self._tell_parts(item, field, as_list(raw.get(field)))
+                self._tell_parts(item, field, as_objects(raw.get(field)))
         if not item.done:
             item.latest = raw
             item.done = True
@@ -221,7 +222,7 @@ class ItemWriter:
         for place, part in enumerate(parts):
             if item.kind == MESSAGE and part.get("type") == "refusal":
                 self.refused = True
-            for mark in as_list(part.get("annotations")):
+            for mark in as_objects(part.get("annotations")):
                 self.cited.add(mark)
             whole = as_text(part.get("text")) or as_text(part.get("refusal"))
             key = (field, place)
@@ -255,7 +256,7 @@ class ItemWriter:
                 self._answer.add_arguments(call, text[len(told) :])
             return
         self._answer.room -= _REPEAT_CHARS
-        if text and not _is_object(told):
+        if text and not holds_object(told):
             self._answer.room -= len(text)
             call.parts, call.half = [text], ""
 
@@ -273,10 +274,3 @@ def _to_json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
         return ""
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
