@@ -1370,14 +1370,14 @@ export interface Operations {
   list_sessions: { request: null; answer: SessionList };
   /** Read one row of the list. */
   get_session: { request: null; answer: SessionInfo };
-  /** Read a session as a screen shows it, with the number it stands at. */
-  get_view: { request: null; answer: ViewAnswer };
-  /** Follow a session: everything after the cursor, then live. */
-  follow: { request: null; answer: null };
   /** Say something; it is durable before this answers. */
   send_prompt: { request: SendPrompt; answer: PromptAccepted };
   /** Stop the running turn. */
   interrupt: { request: Interrupt; answer: Interrupted };
+  /** Read a session as a screen shows it, with the number it stands at. */
+  get_view: { request: null; answer: ViewAnswer };
+  /** Follow a session: everything after the cursor, then live. */
+  follow: { request: null; answer: null };
   /** Decide an open permission request. */
   answer_permission: { request: AnswerPermission; answer: PermissionAnswered };
 }
@@ -1392,10 +1392,10 @@ export const OPERATIONS = {
   create_session: { method: "POST", path: "/api/sessions", idempotent: true },
   list_sessions: { method: "GET", path: "/api/sessions", idempotent: false },
   get_session: { method: "GET", path: "/api/sessions/{session}", idempotent: false },
-  get_view: { method: "GET", path: "/api/sessions/{session}/view", idempotent: false },
-  follow: { method: "GET", path: "/api/sessions/{session}/events", idempotent: false },
   send_prompt: { method: "POST", path: "/api/sessions/{session}/prompts", idempotent: true },
   interrupt: { method: "POST", path: "/api/sessions/{session}/interrupt", idempotent: false },
+  get_view: { method: "GET", path: "/api/sessions/{session}/view", idempotent: false },
+  follow: { method: "GET", path: "/api/sessions/{session}/events", idempotent: false },
   answer_permission: {
     method: "POST",
     path: "/api/sessions/{session}/permissions/{permission}",

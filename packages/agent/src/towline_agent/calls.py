@@ -136,6 +136,7 @@ class _Life:
         record: CallRecord | None,
         cut_by_length: bool,
     ) -> None:
+        self.call = call.id
         self.workspace: Workspace = plan.workspace
         self.result_limit = result_cap(plan.provider.model.window)
         self._plan = plan

@@ -103,6 +103,7 @@ def test_a_person_and_a_rule_see_the_whole_command_line() -> None:
 @pytest.mark.rules("A5.18")
 @pytest.mark.parametrize("timeout_s", [0, MAX_TIMEOUT_S + 1, "60"])
 def test_a_time_beyond_the_bounds_is_refused(timeout_s: object) -> None:
+    assert run_program.timeout_s is not None
     assert run_program.timeout_s > MAX_TIMEOUT_S
     assert run_program.check('{"command": "ls"}')["timeout_s"] == 120
     with pytest.raises(ToolInputInvalid, match="timeout_s"):

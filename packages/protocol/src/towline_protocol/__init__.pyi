@@ -130,7 +130,14 @@ from towline_protocol.ids import (
     mint_id,
 )
 from towline_protocol.messages import STOP_REASONS, Limits, Message, Usage
-from towline_protocol.operations import CONTRACT_HEADER, CONTRACT_VERSION, OPERATIONS, Operation
+from towline_protocol.operations import (
+    CONTRACT_HEADER,
+    CONTRACT_VERSION,
+    OPERATIONS,
+    QUERIES,
+    Operation,
+    Query,
+)
 from towline_protocol.permissions import DENY, Option, permission_digest
 from towline_protocol.reducer import empty_view, reduce
 from towline_protocol.schema import typescript_shapes, typescript_types
@@ -165,6 +172,7 @@ __all__ = [
     "INTERRUPTED",
     "MAX_EVENT_BYTES",
     "OPERATIONS",
+    "QUERIES",
     "REDUCER_VERSION",
     "STOP_REASONS",
     "TERMINAL_EVENTS",
@@ -238,6 +246,7 @@ __all__ = [
     "PromptId",
     "PromptWithdrawn",
     "ProtocolError",
+    "Query",
     "QuestionAsked",
     "QuestionId",
     "QuestionItem",

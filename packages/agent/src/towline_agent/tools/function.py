@@ -237,7 +237,7 @@ def _assemble(
         raise UsageError(
             f"Tool {name!r} has the effect {made.effect!r}; use one of {', '.join(EFFECTS)}."
         )
-    if not made.timeout_s > 0:
+    if made.timeout_s is not None and not made.timeout_s > 0:
         raise UsageError(f"Tool {name!r} has timeout_s={made.timeout_s!r}; it must be above 0.")
     if made.journals and threaded:
         raise UsageError(f"Tool {name!r} journals its start, so it must be an async function.")

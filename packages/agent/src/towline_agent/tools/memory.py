@@ -2,7 +2,7 @@
 
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.memory import MemoryWorkspace
-from towline_protocol import Process
+from towline_protocol import CallId, Process
 
 __all__ = ["MemoryContext"]
 
@@ -21,6 +21,8 @@ class MemoryContext:
     """
 
     def __init__(self, workspace: Workspace | None = None, *, result_limit: int = 50_000) -> None:
+        self.call = CallId("call_1")
+        """The call's id."""
         self.workspace: Workspace = MemoryWorkspace() if workspace is None else workspace
         """Where the tool works."""
         self.result_limit: int = result_limit

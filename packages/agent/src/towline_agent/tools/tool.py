@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from towline_agent.workspaces.base import Workspace
-from towline_protocol import Artifact, FileChange, Preview, Process, ResultBlock
+from towline_protocol import Artifact, CallId, FileChange, Preview, Process, ResultBlock
 
 __all__ = ["EFFECTS", "Tool", "ToolContext", "ToolOutput"]
 
@@ -30,6 +30,8 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
 class ToolContext(Protocol):
     """What a running tool may use."""
 
+    call: CallId
+    """The call's id."""
     workspace: Workspace
     """The fenced folder."""
     result_limit: int
@@ -65,8 +67,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """One of `EFFECTS`; drives concurrency, permission and recovery (A5.43)."""
     idempotent: bool = False
     """Whether running it twice is harmless, so that recovery may (C5.5)."""
-    timeout_s: float = 120.0
-    """Seconds it may take."""
+    timeout_s: float | None = 120.0
+    """Seconds it may take; `None` for a tool that bounds itself."""
     journals: bool = False
     """Whether it awaits `ToolContext.start` itself, once, before its effect."""
     threaded: bool = False

@@ -38,8 +38,6 @@ __all__ = ["make_app"]
 
 _log: Final = logging.getLogger("towline.server")
 
-_BIG_BODIES: Final = frozenset({"send_prompt", "create_session"})
-
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -91,7 +89,7 @@ def _rest(routes: Sequence[Route], pages: App | None) -> App:
 def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpoint:
     handler = HANDLERS[operation.name]
     decoder = None if operation.request is None else msgspec.json.Decoder(operation.request)
-    bound = MAX_PROMPT_BODY if operation.name in _BIG_BODIES else MAX_BODY
+    bound = MAX_PROMPT_BODY if operation.large else MAX_BODY
 
     async def serve(request: Request) -> Response:
         user = "" if operation.open else await service.access.user(request)

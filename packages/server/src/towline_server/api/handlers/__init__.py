@@ -1,0 +1,18 @@
+"""The operations of the table, each as one function from a call to an answer."""
+
+from typing import Final
+
+from towline_server.api.handlers import answer, auth, discovery, read, session, talk
+from towline_server.api.handlers.call import Call, Handler, Service
+
+__all__ = ["HANDLERS", "Call", "Service"]
+
+HANDLERS: Final[dict[str, Handler]] = {
+    **discovery.HANDLERS,
+    **auth.HANDLERS,
+    **session.HANDLERS,
+    **talk.HANDLERS,
+    **read.HANDLERS,
+    **answer.HANDLERS,
+}
+"""Operation name to handler; streams stand in `api/stream.py`."""
