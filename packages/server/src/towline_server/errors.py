@@ -21,6 +21,8 @@ TowlineError
 ├─ KeyReused                   one idempotency key, two bodies
 ├─ StillRunning                the first request of an idempotency key takes too long
 ├─ BodyTooLarge, MediaUnsupported, RouteNotFound, MethodRefused, Draining
+├─ AdminOnly                   only an admin may do it
+├─ Stale                       what was read has changed since (C2.6)
 ├─ HostRefused                 a host or origin that is not ours
 └─ AddressInUse                another program listens there
 ```
@@ -33,6 +35,7 @@ from towline_protocol import TowlineError
 __all__ = [
     "AccessDenied",
     "AddressInUse",
+    "AdminOnly",
     "AlreadyAnswered",
     "BodyTooLarge",
     "CursorExpired",
@@ -49,6 +52,7 @@ __all__ = [
     "SessionError",
     "SessionGone",
     "SessionNotFound",
+    "Stale",
     "StillRunning",
     "StoreCorrupt",
     "StoreError",
@@ -169,6 +173,18 @@ class TooManyTries(TowlineError):
     """Too many wrong codes in a short time; wait before the next one."""
 
     code: ClassVar[str] = "rate_limited"
+
+
+class AdminOnly(TowlineError):
+    """The operation is for admins."""
+
+    code: ClassVar[str] = "forbidden"
+
+
+class Stale(TowlineError):
+    """What the caller has read is no longer so; `details.etag` says what counts now (C2.6)."""
+
+    code: ClassVar[str] = "precondition_failed"
 
 
 class HostRefused(TowlineError):

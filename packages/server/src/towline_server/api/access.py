@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 
@@ -15,7 +15,7 @@ from towline_server.store import tokens
 from towline_server.store.sqlite_store import SqliteStore
 from towline_server.store.tokens import Token
 
-__all__ = ["DEVICE_LIFE_S", "OWNER", "Access"]
+__all__ = ["DEVICE_LIFE_S", "NOBODY", "OWNER", "Access", "Caller"]
 
 OWNER: Final = "owner"
 """The one user of a server without accounts."""
@@ -24,6 +24,19 @@ DEVICE_LIFE_S: Final = 180 * 24 * 3600
 
 _NAME_CHARS: Final = 80
 _TOUCH_MS: Final = 3600 * 1000  # a use is noted once an hour, not with each request
+
+
+class Caller(NamedTuple):
+    """Who a request comes from."""
+
+    user: str
+    """The user's name."""
+    admin: bool = False
+    """Whether they may change what concerns everybody."""
+
+
+NOBODY: Final = Caller("")
+"""Who calls an operation that takes no credential."""
 
 
 class Access:
@@ -46,8 +59,8 @@ class Access:
         self._local = hash_token(local_token)
         self._now_ms = now_ms
 
-    async def user(self, request: Request) -> str:
-        """The user that a request comes from.
+    async def caller(self, request: Request) -> Caller:
+        """Who a request comes from.
 
         Raises:
             AccessDenied: It carries no credential, or one that is unknown or too old.
@@ -60,7 +73,7 @@ class Access:
             )
         hashed = hash_token(token)
         if hashed == self._local:
-            return OWNER
+            return Caller(OWNER, admin=True)
         now_ms = self._now_ms()
         found = await self._store.query(partial(tokens.find, sha256=hashed, now_ms=now_ms))
         if found is None:
@@ -74,7 +87,7 @@ class Access:
                 await self._store.write(
                     partial(tokens.touch, sha256=hashed, now_ms=now_ms, expires_ms=until)
                 )
-        return found.user
+        return Caller(found.user, admin=found.user == OWNER)
 
     def credential(self, request: Request) -> str | None:
         """The token that a request carries, in its header or its cookie."""

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Mount, Route
 
 from towline_protocol import OPERATIONS, Fault, Operation, TowlineError, UsageError, encode
+from towline_server.api.access import NOBODY
 from towline_server.api.guard import (
     MAX_BODY,
     MAX_PROMPT_BODY,
@@ -22,10 +23,11 @@ from towline_server.api.guard import (
     Send,
     request_id,
 )
-from towline_server.api.handlers import HANDLERS, Call, Service
+from towline_server.api.handlers import HANDLERS, Call, Service, Tagged
 from towline_server.api.problem import problem
 from towline_server.api.stream import Streams
 from towline_server.errors import (
+    AdminOnly,
     BodyTooLarge,
     Draining,
     MediaUnsupported,
@@ -92,13 +94,16 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
     bound = MAX_PROMPT_BODY if operation.large else MAX_BODY
 
     async def serve(request: Request) -> Response:
-        user = "" if operation.open else await service.access.user(request)
+        caller = NOBODY if operation.open else await service.access.caller(request)
+        if operation.admin and not caller.admin:
+            raise AdminOnly("Only an admin may do this; ask the owner of this server.")
         if streams.draining and operation.method != "GET":
             raise Draining("The server shuts down; come back in a moment.", retry_after_s=5)
         raw = b"" if decoder is None else await _read_body(request, bound)
         body = None if decoder is None else _decode(decoder, raw)
         if not operation.idempotent:
-            return _answer(operation, await handler(_call(request, service, user, body)))
+            return _answer(operation, await handler(Call(request, service, caller, body)))
+        user = caller.user
         async with service.repeats.in_turn(request, user):
             earlier = await service.repeats.find(request, user, operation.name, raw)
             if earlier is not None:
@@ -106,7 +111,7 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
             remember = service.repeats.remember(
                 request, user, operation.name, raw, operation.status
             )
-            call = Call(request=request, service=service, user=user, body=body, remember=remember)
+            call = Call(request, service, caller, body, remember)
             try:
                 return _answer(operation, await handler(call))
             except TowlineError as error:
@@ -119,7 +124,7 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
 
 def _stream_endpoint(service: Service, streams: Streams) -> Endpoint:
     async def serve(request: Request) -> Response:
-        user = await service.access.user(request)
+        user = (await service.access.caller(request)).user
         if request.method == "HEAD":  # the head alone takes no place among the readers
             return Response(headers={k.decode(): v.decode() for k, v in STREAM_HEADERS})
         return cast("Response", await streams.open(request, user))
@@ -143,10 +148,6 @@ def _with_problems(serve: Endpoint) -> Endpoint:
             return problem(_internal(), name)
 
     return served
-
-
-def _call(request: Request, service: Service, user: str, body: Any) -> Call:
-    return Call(request=request, service=service, user=user, body=body)
 
 
 async def _read_body(request: Request, bound: int) -> bytes:
@@ -179,7 +180,9 @@ def _decode(decoder: msgspec.json.Decoder[Any], raw: bytes) -> Any:
 def _answer(operation: Operation, answer: Any) -> Response:
     if isinstance(answer, Response):
         return answer
-    return Response(encode(answer), status_code=operation.status, media_type="application/json")
+    headers = {"etag": answer.etag} if isinstance(answer, Tagged) else None
+    body = answer.body if isinstance(answer, Tagged) else answer
+    return Response(encode(body), operation.status, headers, "application/json")
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:

@@ -14,6 +14,7 @@ from towline_agent import (
     Provider,
     Rule,
     Slot,
+    Tool,
     Toolset,
     system_prompt,
 )
@@ -92,9 +93,19 @@ class Agents:
         return found
 
     async def plan(
-        self, view: SessionView, rules: list[Rule], limits: Limits | None = None
+        self,
+        view: SessionView,
+        rules: list[Rule],
+        limits: Limits | None = None,
+        tools: Sequence[Tool] = (),
     ) -> Plan:
         """What the next turn of a session runs by.
+
+        Args:
+            view: The session.
+            rules: What people allowed for it.
+            limits: The turn's bounds; `None` for the agent's own.
+            tools: Tools of the session itself, behind the agent's.
 
         Raises:
             TowlineError: Its agent or its model cannot be had.
@@ -107,7 +118,7 @@ class Agents:
         return Plan(
             provider=connection.provider,
             system=system_prompt(spec.name, spec.instructions, workspace),
-            tools=spec.tools,
+            tools=Toolset([*spec.tools.values(), *tools]) if tools else spec.tools,
             workspace=workspace,
             clock=self._clock,
             mint=self._mint,

@@ -5,7 +5,7 @@ import logging
 import time
 from typing import Final
 
-from towline_agent import Clock, Mint, Start, Stop, run_turn
+from towline_agent import Clock, Mint, Start, Stop, Tool, run_turn
 from towline_protocol import (
     DENY,
     INTERRUPTED,
@@ -301,7 +301,7 @@ class Session:
         try:
             ahead = self.log.ahead
             asked = ahead.turn_limits if start.attempt else ahead.limits.get(start.prompt)
-            plan = await self._agents.plan(ahead.view, ahead.rules, asked)
+            plan = await self._agents.plan(ahead.view, ahead.rules, asked, self._own_tools())
             await run_turn(plan, self, start)
         except StoreError:
             raise
@@ -311,6 +311,10 @@ class Session:
             _log.exception("The turn %s could not be run by a fault of ours", start.turn)
             return _INTERNAL
         return None
+
+    def _own_tools(self) -> tuple[Tool, ...]:
+        """Tools that lead out of the server, to people and to clients."""
+        return ()
 
     async def _give_up(self, start: Start, fault: Fault) -> None:
         """End a turn that cannot run: the prompt was admitted, so it gets its answer."""

@@ -3,9 +3,9 @@
 from typing import Final
 
 from towline_server.api.handlers import answer, auth, discovery, read, session, talk
-from towline_server.api.handlers.call import Call, Handler, Service
+from towline_server.api.handlers.call import Call, Handler, Service, Tagged
 
-__all__ = ["HANDLERS", "Call", "Service"]
+__all__ = ["HANDLERS", "Call", "Service", "Tagged"]
 
 HANDLERS: Final[dict[str, Handler]] = {
     **discovery.HANDLERS,

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from starlette.requests import Request
 
 from towline_protocol import Block, Limits, SessionId, Text, UsageError, block_text, encode
-from towline_server.api.access import Access
+from towline_server.api.access import Access, Caller
 from towline_server.api.remember import Remember, Repeats
+from towline_server.errors import Stale
 from towline_server.sessions.registry import Sessions
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Call",
     "Handler",
     "Service",
+    "Tagged",
     "check_content",
     "check_length",
     "check_limits",
@@ -56,7 +58,16 @@ class Service:
     """The address it is reached at, such as `http://127.0.0.1:4747`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+class Tagged(NamedTuple):
+    """An answer with the `ETag` that a later change is held against (C2.6)."""
+
+    body: Any
+    """The answer's body."""
+    etag: str
+    """The tag, in its quotes."""
+
+
+@dataclass(frozen=True)
 class Call:
     """One request, checked: its body has the operation's type."""
 
@@ -64,12 +75,30 @@ class Call:
     """The raw request."""
     service: Service
     """What to work with."""
-    user: str
-    """Who asks; empty for open operations."""
+    caller: Caller
+    """Who asks; `NOBODY` for open operations."""
     body: Any
     """The decoded body; `None` when the operation has none."""
     remember: Remember | None = None
     """How to keep the answer to a request that may come again."""
+
+    @property
+    def user(self) -> str:
+        """The name of who asks."""
+        return self.caller.user
+
+    def check_match(self, etag: str) -> None:
+        """Hold the request's `If-Match`, if it has one, against what counts now (C2.6).
+
+        Raises:
+            Stale: Somebody changed it since the caller read it.
+        """
+        asked = self.request.headers.get("if-match")
+        if asked is not None and asked.strip() not in ("*", etag):
+            raise Stale(
+                "This has changed since you read it; read it again, then send your change.",
+                details={"etag": etag},
+            )
 
     @property
     def session(self) -> SessionId:
