@@ -31,7 +31,7 @@ RIMS = {
     "towline_agent/calls.py": "a tool call",
     "towline_agent/turn.py": "a turn",
     "towline_agent/workspaces/threads.py": "a thread that hands it to the one who waits",
-    "towline_server/sessions/session.py": "the supervisor of a session's task",
+    "towline_server/sessions/runner.py": "the supervisor of a session's task",
 }
 """Where any exception may be caught, and the rim that it is."""
 
@@ -48,6 +48,7 @@ PAGES = (
     "docs/getting-started.md",
     "docs/library.md",
     "docs/models.md",
+    "docs/network.md",
     "docs/rules.md",
 )
 

@@ -3,15 +3,22 @@
 The modules are imported once and each server is forked from that, so that a start costs
 milliseconds. Such a process is as mortal as any: it kills itself where its order says. An order is
 answered by the server's `ready` line and, when it is gone, by an `ended` line.
+
+The server is the real `serve()`, with a model that answers by what it is told, and tools that
+leave marks outside the store. Wherever it can be killed it passes a place with a name of its own. A
+server with `trace` writes these names down: so a run that nothing disturbs tells all places.
 """
 
 import asyncio
+import functools
 import os
 import signal
+import sqlite3
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 
@@ -28,7 +35,7 @@ from towline_agent import (
     tool,
 )
 from towline_agent.testing import call, say
-from towline_protocol import Message, Text, ToolResult, Usage, block_text
+from towline_protocol import Block, Message, Text, ToolCall, ToolResult, Usage, block_text
 from towline_server import DEFAULT_AGENT, AgentSpec, Config, Connection, Ready, serve
 from towline_server.store.records import Append
 
@@ -37,16 +44,19 @@ class Order(msgspec.Struct, kw_only=True):
     """What one server does."""
 
     folder: str
-    """Holds the store, and `marks` with a line for each time that the tool acted."""
+    """Holds the store, and `marks` with a line for each time that a tool acted."""
     port: int
     """The port to listen at, or one of the next."""
     mode: str = "auto"
     """The mode of new sessions."""
     kill: str = ""
-    """When it kills itself: `before` or `after` the commit of event `seq`; at `enter`, where the
-    tool has not acted yet, or at `acted`, where it has; empty for never."""
-    seq: int = 0
-    """The event."""
+    """The place where it kills itself; empty for never."""
+    trace: bool = False
+    """Whether it notes the places that it passes in the file `places`."""
+    watch: str = "events"
+    """Which places it names beside those in the model and in tools: `events`, `before` and `after`
+    the commit of each by its number; `writes`, each commit since there was a file `armed`; `start`,
+    all it does with its folder and its store until it is ready."""
 
 
 class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -60,88 +70,216 @@ class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Its address."""
     code: str = ""
     """A one-time code."""
+    token: str = ""
+    """The token of programs of this user."""
     status: int = 0
     """How it ended: its exit code, or the signal below zero."""
+
+
+class Fate:
+    """Kills the process where its order says."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._folder = Path(order.folder)
+        self._places: int | None = None
+        if order.trace:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            self._places = os.open(self._folder / "places", flags, 0o600)
+        self._writes = 0
+        self._starts = 0
+        self._starting = order.watch == "start"
+        if self._starting:
+            sys.addaudithook(self._audit)
+            connect = functools.partial(sqlite3.connect, factory=self._watched())
+            setattr(sqlite3, "connect", connect)  # noqa: B010 - of a process that serves one order
+
+    def meet(self, place: str) -> None:
+        """Pass a place, if that is meant to be."""
+        if self._places is not None:
+            os.write(self._places, f"{place}\n".encode())
+        if place == self._order.kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def on_commit(self, phase: str, appends: tuple[Append, ...]) -> None:
+        """Pass the places of a commit."""
+        if self._order.watch == "events":
+            for append in appends:
+                for row in append.rows:
+                    self.meet(f"{phase} {row.seq}")
+        elif self._order.watch == "writes" and (self._folder / "armed").exists():
+            self._writes += phase == "before"
+            self.meet(f"{phase} write {self._writes}")
+
+    def on_ready(self) -> None:
+        """The start is over."""
+        self._starting = False
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _FILES and str(arguments[0]).startswith(str(self._folder)):
+            path = Path(arguments[0]).relative_to(self._folder)
+            self._begin(f"{event} {path}")
+
+    def _watched(self) -> type[sqlite3.Connection]:
+        begin = self._begin
+
+        class Watched(sqlite3.Connection):
+            """Passes a place before each statement."""
+
+            def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+                begin(" ".join(sql.split())[:40])
+                return super().execute(sql, parameters)
+
+        return Watched
+
+    def _begin(self, what: str) -> None:
+        if self._starting:
+            self._starts += 1
+            self.meet(f"start {self._starts}: {what}")
+
+
+_FILES: Final = ("open", "os.mkdir", "os.remove", "os.rename")
 
 
 class Echo:
     """A model whose answer depends on the conversation alone.
 
-    Asked to `mark WORD` or to `run COMMAND` it calls a tool; it repeats what a tool told it, and
-    all else that it is told.
+    Asked for `everything`, to `mark WORD` or to `run COMMAND` it calls tools; it repeats what tools
+    told it, what was said meanwhile (that begins with `also`), and all else that it is told.
     """
 
     model = Model(provider="scripted", id="echo")
 
+    def __init__(self, fate: Fate) -> None:
+        self._fate = fate
+
     async def step(self, request: Request, on_piece: Callable[[Piece], None]) -> StepAnswer:
-        answer = _answer(request.messages[-1])
+        """Answer, in two pieces."""
+        _check_pairs(request.messages)
+        opening, since = _since_opening(request.messages)
+        number = sum(message.role == "assistant" for message in since)
+        answer = _answer(opening, number, since)
         for place, block in enumerate(answer.content):
             if isinstance(block, Text):
                 middle = len(block.text) // 2
-                for text in (block.text[:middle], block.text[middle:]):
-                    on_piece(TextPiece(place, text))
-                    await asyncio.sleep(0)
+                on_piece(TextPiece(place, block.text[:middle]))
+                await asyncio.sleep(0)
+                self._fate.meet(f"answer {number} to {opening.partition(' ')[0]!r}")
+                on_piece(TextPiece(place, block.text[middle:]))
+                await asyncio.sleep(0)
         return answer
 
     async def models(self) -> tuple[str, ...]:
+        """Its one model."""
         return (self.model.id,)
 
     async def aclose(self) -> None:
-        pass
+        """Nothing to let go."""
 
 
-def _answer(last: Message) -> StepAnswer:
-    told = [block_text(b.content) for b in last.content if isinstance(b, ToolResult)]
-    if told:
-        return say(f"It told me: {' '.join(told)}")
-    text = block_text(last.content)
-    word, _, rest = text.partition(" ")
-    if word == "mark":
-        asked = call("mark", word=rest)
-    elif word == "run":
-        asked = call("run_program", command=rest)
-    else:
-        return say(text)
-    content = (Text(text="I see to it."), *asked.content)
-    return StepAnswer(content=content, stop_reason="tool_calls", usage=Usage(input=1, output=1))
+def _check_pairs(messages: Sequence[Message]) -> None:
+    """What reaches a model pairs each call with one result (C5.7); else its turn fails."""
+    blocks = [block for message in messages for block in message.content]
+    called = [block.id for block in blocks if isinstance(block, ToolCall)]
+    told = [block.call for block in blocks if isinstance(block, ToolResult)]
+    if sorted(called) != sorted(told) or len(set(called)) < len(called):
+        raise RuntimeError(f"The calls {called!r} have the results {told!r}.")
 
 
-def _mark(order: Order) -> Tool:
-    def act(word: str) -> None:
-        if order.kill == "enter":
-            _die()
-        with (Path(order.folder) / "marks").open("a", encoding="utf-8") as file:
+def _since_opening(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
+    for place in reversed(range(len(messages))):
+        text = block_text(messages[place].content)
+        if messages[place].role == "user" and not text.startswith("also"):
+            return text, messages[place + 1 :]
+    return "", messages
+
+
+def _answer(opening: str, number: int, since: Sequence[Message]) -> StepAnswer:
+    word, _, rest = opening.partition(" ")
+    rounds = _ROUNDS.get(word, _none)(rest)
+    if number < len(rounds):
+        calls = [block for answer in rounds[number] for block in answer.content]
+        content: tuple[Block, ...] = (Text(text="I see to it."), *calls)
+        return StepAnswer(content=content, stop_reason="tool_calls", usage=Usage(input=1, output=1))
+    blocks = [block for message in since for block in message.content]
+    told = [block_text(block.content) for block in blocks if isinstance(block, ToolResult)]
+    also = [block_text(message.content) for message in since if message.role == "user"]
+    first = f"It told me: {' '.join(told)}" if rounds else opening
+    return say(" ".join((first, *also)))
+
+
+_Rounds = list[list[StepAnswer]]
+
+
+def _none(rest: str) -> _Rounds:
+    del rest
+    return []
+
+
+def _everything(rest: str) -> _Rounds:
+    """Tools of each kind at once, the second `mark` by the rule that the first one left; then what
+    waits for a person and for a client."""
+    del rest
+    parallel = [call("look"), call("mark", word="one"), call("mark", word="two"), call("put")]
+    items = [{"prompt": "Which way?", "options": ["left", "right"]}]
+    return [parallel, [call("ask_user", items=items), call("ring")]]
+
+
+_ROUNDS: Final[dict[str, Callable[[str], _Rounds]]] = {
+    "everything": _everything,
+    "mark": lambda rest: [[call("mark", word=rest)]],
+    "put": lambda _: [[call("look"), call("put")]],
+    "ask": lambda rest: [[call("ask_user", items=[{"prompt": rest}])]],
+    "ring": lambda _: [[call("ring")]],
+    "run": lambda rest: [[call("run_program", command=rest)]],
+}
+
+
+def _tools(fate: Fate, folder: Path) -> tuple[Tool, ...]:
+    def act(name: str, word: str) -> None:
+        fate.meet(f"{name}: enter")
+        with (folder / "marks").open("a", encoding="utf-8") as file:
             file.write(f"{word}\n")
-        if order.kill == "acted":
-            _die()
+        fate.meet(f"{name}: acted")
 
-    @tool(name="mark")
+    @tool(name="mark", subject=lambda _: "any")
     async def mark(context: ToolContext, word: str) -> str:
         """Leave a mark that outlives the server."""
         context.output("marking")
-        act(word)
+        act(f"mark {word}", word)
         return f"marked {word}"
 
-    return mark
+    @tool(name="look", effect="read")
+    async def look() -> str:
+        """Only look."""
+        act("look", "looked")
+        return "looked"
 
+    @tool(name="put", effect="own", idempotent=True)
+    async def put() -> str:
+        """Do what may be done twice."""
+        act("put", "put")
+        return "put"
 
-def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+    return mark, look, put
 
 
 async def _serve(order: Order) -> None:
-    def on_commit(phase: str, appends: tuple[Append, ...]) -> None:
-        if phase == order.kill and any(r.seq == order.seq for a in appends for r in a.rows):
-            _die()
+    fate = Fate(order)
+    folder = Path(order.folder)
 
     async def connect(model: str) -> Connection:
         del model
-        return Connection(Echo())
+        return Connection(Echo(fate))
 
     def ready(server: Ready) -> None:
-        _say(Line(word="ready", pid=os.getpid(), url=server.url, code=server.code))
+        fate.on_ready()
+        _say(
+            Line(
+                word="ready", pid=os.getpid(), url=server.url, code=server.code, token=server.token
+            )
+        )
 
-    folder = Path(order.folder)
     await serve(
         Config(
             data_dir=folder / "data",
@@ -152,14 +290,15 @@ async def _serve(order: Order) -> None:
         ),
         agents={
             DEFAULT_AGENT: AgentSpec(
-                name=DEFAULT_AGENT, tools=Toolset([_mark(order), *builtin_tools()])
+                name=DEFAULT_AGENT, tools=Toolset([*_tools(fate, folder), *builtin_tools()])
             )
         },
         connect=connect,
         default_model=Echo.model.name,
         version="0.0.0",
         on_ready=ready,
-        on_commit=on_commit,
+        on_commit=fate.on_commit,
+        run_file=folder / "run.json" if order.watch == "start" else None,
         grace_s=1.0,
     )
 

@@ -1,13 +1,13 @@
 """Servers in processes of their own, and what they leave behind; see `crash_server.py`."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
 import sqlite3
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ class Lane:
         return msgspec.json.decode(text)
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def open_lane() -> AsyncGenerator[Lane]:
     """A lane; its server and the lane itself are gone at the end."""
     process = await asyncio.create_subprocess_exec(
@@ -82,14 +82,13 @@ async def open_lane() -> AsyncGenerator[Lane]:
         str(SERVER),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
-    lane = Lane(process)
     try:
-        yield lane
+        yield Lane(process)
     finally:
-        lane.kill()
-        assert process.stdin is not None
-        process.stdin.close()
+        with contextlib.suppress(ProcessLookupError):  # it has crashed
+            os.killpg(process.pid, signal.SIGKILL)  # a server that is just starting, too
         async with asyncio.timeout(PATIENCE_S):
             await process.wait()
 

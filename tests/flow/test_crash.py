@@ -1,20 +1,19 @@
-"""A server that dies with SIGKILL at every point of a turn, and a client that does not mind.
-
-`crash_server.py` is the server: the real `serve()`, with a model that answers by what it is told
-and a tool that leaves marks outside the store.
+"""A server that dies with SIGKILL at every point of a turn that holds everything, and a client that
+does not mind.
 """
 
 import asyncio
+import os
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import pytest
+from flow.crash_client import Desk, Run, Stall, end_of_turn, read_marks
 from flow.lane import (
     PATIENCE_S,
     Lane,
@@ -27,246 +26,234 @@ from flow.lane import (
 )
 
 from towline_agent.workspaces.processes import list_processes
-from towline_client import (
-    Call,
-    Client,
-    ConnectionLost,
-    LinkPolicy,
-    Reply,
-    Session,
-    StreamReply,
-)
-from towline_client.http import HttpTransport
+from towline_client import Client, LinkPolicy, Session
 from towline_protocol import (
     TERMINAL_EVENTS,
+    ClientCallClaimed,
+    ClientCallOffered,
     CreateSession,
     Envelope,
     MessageEnded,
-    PermissionId,
     PermissionRequested,
     PermissionResolved,
     Process,
-    PromptAccepted,
     PromptAdmitted,
     PromptDelivered,
-    SseDecoder,
+    QuestionAsked,
+    QuestionResolved,
     Text,
     ToolEnded,
     ToolOutputDelta,
     ToolProposed,
     ToolStarted,
+    TurnCompleted,
     TurnResumed,
-    TurnStarted,
     block_text,
 )
 
-LANES: Final = 2
+LANES: Final = 3
 """Points that are tried at once."""
+AT: Final = "TOWLINE_CRASH_AT"
+"""The environment variable that names the one point to try."""
 QUICK: Final = LinkPolicy(first_ms=20, most_ms=100, patience=1_000_000, long_ms=100)
 """Comes back sooner than a person's client, so that a point does not wait for its turn."""
 
 pytestmark = pytest.mark.slow
 
 
-class Witness:
-    """A transport that notes every stored frame that came over the wire, byte for byte."""
+class Life:
+    """One call of a run, from its proposal to its end."""
 
-    def __init__(self, url: str) -> None:
-        self.seen: list[tuple[int, bytes]] = []
-        self._http = HttpTransport(url)
+    def __init__(self, run: Run, proposed: ToolProposed) -> None:
+        self.proposed = proposed
+        self.places = {
+            kind: [
+                place
+                for place, event in enumerate(run.events)
+                if isinstance(event, kind) and event.call == proposed.call
+            ]
+            for kind in (ToolProposed, ToolStarted, ToolEnded)
+        }
+        (end,) = self.places[ToolEnded]  # exactly one
+        self.ended: ToolEnded = run.events[end]
+        resumed = [n for n, event in enumerate(run.events) if isinstance(event, TurnResumed)]
+        started = self.places[ToolStarted]
+        self.cut = any(started[0] < place < end for place in resumed)
+        """Whether the server died while it ran, as far as the log knows."""
 
-    async def request(self, call: Call) -> Reply:
-        return await self._http.request(call)
-
-    @asynccontextmanager
-    async def stream(self, call: Call) -> AsyncGenerator[StreamReply]:
-        async with self._http.stream(call) as reply:
-            yield msgspec.structs.replace(reply, chunks=self._note(reply.chunks))
-
-    async def close(self) -> None:
-        await self._http.close()
-
-    async def _note(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        decoder = SseDecoder()
-        async for chunk in chunks:
-            for event in decoder.feed(chunk):
-                if event.id is not None:
-                    self.seen.append((int(event.id), event.data))
-            yield chunk
-
-
-async def _send(session: Session, text: str) -> PromptAccepted:
-    """Send under one key until it is acknowledged, as an outbox does (C4.9)."""
-    while True:
-        try:
-            return await session.prompt(text, key="the-first")
-        except ConnectionLost:
-            continue
+    @property
+    def told(self) -> str:
+        """What the model was told."""
+        return block_text(self.ended.content)
 
 
-async def _approve(session: Session) -> None:
-    """Say yes to each request, once; a person does not mind asking twice for an answer."""
-    said: set[PermissionId] = set()
-    async for view in session.views:
-        for request in view.permissions:
-            while request.permission not in said:
-                try:
-                    await session.answer(request, "allow_once")
-                except ConnectionLost:
-                    continue
-                said.add(request.permission)
-
-
-async def _end_of_turn(session: Session) -> None:
-    async for view in session.views:
-        if view.last_turn is not None and view.turn is None and not view.queue:
-            return
-
-
-def _read_marks(folder: Path) -> list[str]:
-    marks = folder / "marks"
-    return marks.read_text(encoding="utf-8").split() if marks.exists() else []
-
-
-class Run:
-    """What one server life after the other left behind."""
-
-    def __init__(
-        self, log: list[bytes], marks: list[str], seen: list[tuple[int, bytes]], told: str
-    ) -> None:
-        self.log = log
-        self.events = [decode(data).event for data in log]
-        self.turns = [decode(data).turn for data in log]
-        self.marks = marks
-        self.seen = seen
-        self.told = told
-        """What the next prompt was answered."""
-
-    def of(self, kind: type) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def place(self, *kinds: type) -> int:
-        return next(n for n, event in enumerate(self.events) if isinstance(event, kinds))
-
-
-async def _live(lane: Lane, order: dict[str, object], folder: Path) -> Run:
-    """Prompt a server that dies as its order says, start it again, and wait for the end."""
-    order = {**make_order(folder), **order}
-    ready = await lane.start(order)
-    witness = Witness(ready["url"])
-    token = await claim_token(ready["url"], ready["code"])
-    async with Client(ready["url"], token, transport=witness, policy=QUICK) as client:
-        session = await client.open()
-        people = asyncio.create_task(_approve(session))
-        prompt = asyncio.create_task(_send(session, "mark here"))
-        if order.get("kill"):
-            assert await lane.ended() == -signal.SIGKILL
-            again = await lane.start({**order, "kill": ""})
-            assert again["url"] == ready["url"]
-        accepted = await prompt
-        await _end_of_turn(session)
-        told = await session.ask("and now?")
-        await session.close()
-        await people  # the views have ended
-    lane.kill()
-    await lane.ended()
-    log = read_log(folder, session.id)
-    run = Run(log, _read_marks(folder), witness.seen, told)
-    assert run.of(PromptAdmitted)[0].prompt == accepted.prompt
-    return run
+def _of(run: Run, kind: type) -> list[Any]:
+    return [event for event in run.events if isinstance(event, kind)]
 
 
 def _check(run: Run) -> None:
     """What holds wherever the server died."""
-    assert len(run.of(PromptAdmitted)) == len(run.of(PromptDelivered)) == 2  # none lost or doubled
-    assert len(run.of(TurnStarted)) == 2
-    for turn in {turn for turn in run.turns if turn is not None}:
-        events = [e for e, of in zip(run.events, run.turns, strict=True) if of == turn]
-        assert [isinstance(event, TERMINAL_EVENTS) for event in events].count(True) == 1
-        assert isinstance(events[-1], TERMINAL_EVENTS)  # and it is the last one
-    assert [event.call for event in run.of(ToolProposed)] == [e.call for e in run.of(ToolEnded)]
+    _check_frames(run)
+    _check_prompts(run)
+    _check_turns(run)
+    _check_people(run)
+    _check_calls(run)
+
+
+def _check_frames(run: Run) -> None:
+    """What was shown once is there for ever, and nothing was shown twice or left out."""
     assert [number for number, _ in run.seen] == list(range(2, len(run.log) + 1))
     for number, data in run.seen:
-        assert run.log[number - 1] == data  # what was shown once is there for ever
+        assert run.log[number - 1] == data
+
+
+def _check_prompts(run: Run) -> None:
+    """None is lost or doubled, and each went where it was meant to."""
+    admitted: list[PromptAdmitted] = _of(run, PromptAdmitted)
+    assert [event.key for event in admitted][:-1] == ["prompt", "steer", "queue"]
+    for event in admitted[:-1]:
+        assert event.key is not None
+        assert run.acked[event.key].prompt == event.prompt
+    delivered: list[PromptDelivered] = _of(run, PromptDelivered)
+    assert [event.prompt for event in delivered] == [event.prompt for event in admitted]
+    assert [event.how for event in delivered] == ["started", "steered", "started", "started"]
     assert run.told == "and now?"
-    _check_effect(run)
 
 
-def _check_effect(run: Run) -> None:
-    """The tool acted once; or nobody knows, and then the model was told so."""
-    (ended,) = run.of(ToolEnded)
-    resumed = [place for place, e in enumerate(run.events) if isinstance(e, TurnResumed)]
-    started, end = run.place(ToolStarted), run.place(ToolEnded)
-    if any(started < place < end for place in resumed):
-        assert ended.status == "unknown"
-        assert len(run.marks) <= 1
-        assert "may or may not" in _answers(run)[-2]
-    else:
-        assert ended.status == "completed"
-        assert run.marks == ["here"]
-        assert _answers(run)[-2] == "It told me: marked here"
+def _check_turns(run: Run) -> None:
+    """Each has one end, and it is its last event."""
+    turns = dict.fromkeys(turn for turn in run.turns if turn is not None)
+    assert len(turns) == 3
+    for turn in turns:
+        events = [e for e, of in zip(run.events, run.turns, strict=True) if of == turn]
+        ends = [event for event in events if isinstance(event, TERMINAL_EVENTS)]
+        assert ends == events[-1:]
+        assert isinstance(events[-1], TurnCompleted), events[-1]
+    assert len(_of(run, TurnResumed)) <= 1
 
 
-def _answers(run: Run) -> list[str]:
-    return [block_text(event.content) for event in run.of(MessageEnded)]
+def _check_people(run: Run) -> None:
+    """Each request is one, however often it was shown, and has the answer that was given."""
+    asked: list[PermissionRequested] = _of(run, PermissionRequested)
+    ids = dict.fromkeys((event.permission, event.tool, event.digest) for event in asked)
+    assert [tool for _, tool, _ in ids] == ["mark", "ring"]
+    resolved: list[PermissionResolved] = _of(run, PermissionResolved)
+    assert [event.permission for event in resolved] == [id_ for id_, _, _ in ids]
+    assert [event.option for event in resolved] == ["allow_session", "allow_once"]
+    questions: list[QuestionAsked] = _of(run, QuestionAsked)
+    answers: list[QuestionResolved] = _of(run, QuestionResolved)
+    assert {event.question for event in questions} == {event.question for event in answers}
+    assert [event.answers for event in answers] == [{"item_1": ("option_1",)}]
 
 
-def _points(run: Run) -> list[dict[str, object]]:
-    """Every place to die at in the first turn, out of a run that nothing disturbed."""
-    stored: list[dict[str, object]] = [
-        {"kill": phase, "seq": number + 1}
-        for number in range(run.place(PromptAdmitted), run.place(*TERMINAL_EVENTS) + 1)
-        for phase in ("before", "after")
-    ]
-    return [*stored, {"kill": "enter"}, {"kill": "acted"}]
+def _check_calls(run: Run) -> None:
+    """Each has one end; what must not act twice did not; what is not known is told so."""
+    lives = [Life(run, event) for event in _of(run, ToolProposed)]
+    tools = [life.proposed.tool for life in lives]
+    assert tools == ["look", "mark", "mark", "put", "ask_user", "ring"]
+    assert len(_of(run, ToolEnded)) == len(lives)
+    look, one, two, put, question, ring = lives
+    for word, life in (("one", one), ("two", two)):
+        if life.cut:
+            assert life.ended.status == "unknown"
+            assert run.marks.count(word) <= 1
+            assert "may or may not" in life.told
+        else:
+            assert (life.ended.status, life.told) == ("completed", f"marked {word}")
+            assert run.marks.count(word) == 1
+    for word, life in (("looked", look), ("put", put)):
+        assert (life.ended.status, life.told) == ("completed", word)
+        assert 1 <= run.marks.count(word) <= 1 + life.cut
+    assert question.told == "Which way?\n→ left"
+    assert (ring.ended.status, ring.told, run.rung) == ("completed", "rang", 1)
+    assert [event.by for event in _of(run, ClientCallClaimed)] == [run.reader]
+    offers: list[ClientCallOffered] = _of(run, ClientCallOffered)
+    assert {offer.to for offer in offers} <= {None, run.reader}
+    said = [block_text(event.content) for event in _of(run, MessageEnded)]
+    told = " ".join(life.told for life in lives)
+    assert said[2:] == [f"It told me: {told} also this", "later", "and now?"]
 
 
-def _check_point(run: Run, point: dict[str, object]) -> None:
+def _check_point(run: Run, point: str) -> None:
     """What the point itself decides."""
-    if point["kill"] in ("enter", "acted"):
-        assert run.of(ToolEnded)[0].status == "unknown"
-        assert len(run.marks) == (point["kill"] == "acted")
-    requests: list[PermissionRequested] = run.of(PermissionRequested)
-    assert len({(request.permission, request.digest) for request in requests}) <= 1
-    assert len(run.of(PermissionResolved)) == min(1, len(requests))
+    name, _, phase = point.partition(": ")
+    if name.startswith("mark "):
+        life = next(
+            life
+            for life in (Life(run, event) for event in _of(run, ToolProposed))
+            if life.proposed.arguments == f'{{"word": "{name.removeprefix("mark ")}"}}'
+        )
+        assert life.cut
+        assert run.marks.count(name.removeprefix("mark ")) == (phase == "acted")
+    if name in ("look", "put"):
+        word = {"look": "looked", "put": "put"}[name]
+        assert run.marks.count(word) == 1 + (phase == "acted")
 
 
-@pytest.mark.rules("C1.3", "C1.4", "C1.20", "C1.21", "C4.2", "C5.4", "C5.5", "S12", "S25")
-@pytest.mark.parametrize(("mode", "events"), [("auto", 15), ("ask", 17)])
+def _points(folder: Path, run: Run) -> list[str]:
+    """Every place to die at up to the end of the queued turn, out of a run that nothing disturbed.
+
+    Each stored event has two, and what the server and the client do beside it has its own.
+    """
+    ends = [n for n, event in enumerate(run.events, 1) if isinstance(event, TERMINAL_EVENTS)]
+    passed = (folder / "places").read_text(encoding="utf-8").splitlines()
+    server = list(dict.fromkeys(passed[: passed.index(f"after {ends[1]}") + 1]))
+    commits = [place for place in server if place.startswith(("before ", "after "))]
+    assert sorted(commits) == sorted(
+        f"{phase} {number}" for number in range(1, ends[1] + 1) for phase in ("before", "after")
+    )
+    effects = [place for place in server if place not in commits]
+    assert len(effects) == 2 * len(("look", "mark one", "mark two", "put")) + 4  # and four answers
+    assert len(run.places) == 2 + len(run.acked)  # in the handler, and after each answer
+    return [*server, *run.places]
+
+
+async def _try_all(lane: Lane, parent: Path, points: Iterator[tuple[int, str]]) -> None:
+    stall = await Stall.prepare(lane, make_folder(parent, -id(lane)))
+    for number, point in points:
+        folder = make_folder(parent, number)
+        order = stall.order(folder, mode="ask", kill=point)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                run = await Desk(stall, order).live()
+            _check(run)
+            _check_point(run, point)
+        except Exception as error:
+            error.add_note(f"The server was killed at {point!r}; {AT}={point!r} tries it alone.")
+            raise
+
+
+async def _enumerate(lane: Lane, parent: Path) -> Sequence[str]:
+    stall = await Stall.prepare(lane, make_folder(parent, -1))
+    folder = make_folder(parent, 0)
+    order = stall.order(folder, mode="ask", kill="", trace=True)
+    async with asyncio.timeout(PATIENCE_S):
+        run = await Desk(stall, order).live()
+    _check(run)
+    return _points(folder, run)
+
+
+@pytest.mark.rules(
+    "C1.3", "C1.4", "C1.20", "C1.21", "C1.23", "C4.2", "C5.4", "C5.5", "C5.7", "C5.8", "C5.10",
+    "C5.12", "S12", "S14", "S20", "S23", "S25",
+)  # fmt: skip
 async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
-    mode: str, events: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    tried: list[dict[str, object]] = []
-
-    async def work(lane: Lane, points: Iterator[dict[str, object]]) -> None:
-        for point in points:
-            tried.append(point)
-            try:
-                async with asyncio.timeout(PATIENCE_S):
-                    run = await _live(
-                        lane, {**point, "mode": mode}, make_folder(tmp_path, len(tried))
-                    )
-                _check(run)
-                _check_point(run, point)
-            except Exception as error:
-                error.add_note(f"The server was killed at {point} in mode {mode!r}.")
-                raise
-
     began = time.monotonic()
     async with AsyncExitStack() as stack:
         lanes = [await stack.enter_async_context(open_lane()) for _ in range(LANES)]
-        baseline = await _live(lanes[0], {"mode": mode}, make_folder(tmp_path, 0))
-        _check(baseline)
-        points = _points(baseline)
-        assert len(points) == 2 * events + 2
+        points = await _enumerate(lanes[0], tmp_path)
+        if AT in os.environ:
+            points = [os.environ[AT]]
+        waiting = iter(enumerate(points, 1))
         async with asyncio.TaskGroup() as group:
-            waiting = iter(points)
             for lane in lanes:
-                group.create_task(work(lane, waiting))
-    assert len(tried) == len(points)
+                group.create_task(_try_all(lane, tmp_path, waiting))
+    assert next(waiting, None) is None
     with capfd.disabled():
         took_s = time.monotonic() - began
-        sys.stdout.write(f"[mode {mode}: killed at {len(tried)} points, {took_s:.0f} s] ")
+        sys.stdout.write(f"[killed at {len(points)} points, {took_s:.0f} s] ")
 
 
 @pytest.mark.rules("C2.5", "S25")
@@ -275,7 +262,7 @@ async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_
     folder = make_folder(tmp_path)
     order = make_order(folder)
     async with asyncio.timeout(PATIENCE_S), open_lane() as lane:
-        ready = await lane.start({**order, "kill": kill, "seq": 1})
+        ready = await lane.start({**order, "kill": f"{kill} 1"})
         async with Client(ready["url"], await claim_token(ready["url"], ready["code"])) as client:
             new = CreateSession(prompt=(Text(text="mark here"),))
             making = asyncio.create_task(client.create_session(new, key="once"))
@@ -283,13 +270,13 @@ async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_
             await lane.start(order)
             made = await making  # sent again by the client itself, under its key
             session = await client.open(made.id)
-            await _end_of_turn(session)
+            await end_of_turn(session)
             assert [row.id for row in (await client.list_sessions()).sessions] == [made.id]
         lane.kill()
         await lane.ended()
     events = [decode(data).event for data in read_log(folder, made.id)]
     assert [type(event) for event in events].count(PromptAdmitted) == 1
-    assert _read_marks(folder) == ["here"]
+    assert read_marks(folder) == ["here"]
 
 
 @pytest.mark.rules("C5.5", "C5.6", "S12", "A5.25")
@@ -314,7 +301,7 @@ async def test_a_program_of_a_killed_server_does_not_run_beside_the_resumed_turn
                 if isinstance(event, Envelope) and isinstance(event.event, TurnResumed):
                     assert not _living(program)
                     break
-            await _end_of_turn(session)
+            await end_of_turn(session)
             (ended,) = session.view.calls
             assert ended.status == "unknown"
             assert await session.ask("and now?") == "and now?"

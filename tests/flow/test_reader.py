@@ -178,7 +178,7 @@ async def _read(
 ) -> None:
     """One connection, up to its cut or until all is known; meanwhile the turn goes on."""
     (live,) = built.sessions.live
-    await live.settle()
+    await live.log.settle()
     headers = {"last-event-id": f"{reader.cursor}"} if reader.seen else {}
     async with AppClient(built).follow(session, headers=headers) as wire:
         line = Line(wire, reader, cut_at)

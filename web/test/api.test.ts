@@ -38,6 +38,17 @@ test("a write carries JSON, its key and the contract, and no credential of its o
   });
 });
 
+test("a change of what is there carries its body too, and a removal none", async () => {
+  const server = new FakeServer()
+    .on("PATCH /api/sessions/ses_a", () => json(INFO))
+    .on("DELETE /api/sessions/ses_a", () => json({ session: "ses_a", until: INFO.updated }));
+  const path = { session: "ses_a" };
+  await call("update_session", { path, key: "key-1", body: { title: "Hi" } });
+  expect(server.seen[0]?.body).toEqual({ title: "Hi" });
+  expect((await call("delete_session", { path, key: "key-2" })).session).toBe("ses_a");
+  expect(server.seen[1]?.headers.has("content-type")).toBe(false);
+});
+
 test("path and query are filled in and escaped", async () => {
   const server = new FakeServer().on("GET /api/sessions", () => json({ sessions: [INFO] }));
   await call("list_sessions", { query: { limit: 5, after: "a&b" } });

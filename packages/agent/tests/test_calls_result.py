@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from towline_agent.errors import ToolDenied
+from towline_agent.errors import OutcomeUnknown, ToolDenied
 from towline_agent.host import Clock
 from towline_agent.limits import MAX_RESULT_CHARS
 from towline_agent.providers.base import Model, StepAnswer
@@ -82,6 +82,26 @@ async def test_a_long_result_is_cut_in_its_middle(window: int | None, cap: int) 
     assert said(ended).startswith("begin")
     assert said(ended).endswith("error: build failed")
     assert "characters left out" in said(ended)
+
+
+@pytest.mark.rules("A1.12")
+async def test_a_result_that_the_model_is_told_in_part_is_kept_whole() -> None:
+    @tool(effect="read")
+    async def build() -> list[Text]:
+        """Build."""
+        return [Text(text="x" * 40_000), Text(text="y" * 40_000)]
+
+    kept: list[tuple[str, str]] = []
+
+    def keep(text: str, name: str) -> str | None:
+        kept.append((text, name))
+        return "a hash" if len(kept) == 1 else None
+
+    calls = wants(("build", "{}"), ("look", '{"at": "home"}'), ("build", "{}"))
+    first, short, second = ends(await run(calls, build, look, keep=keep))
+    assert [text for text, _ in kept] == ["x" * 40_000 + "y" * 40_000] * 2
+    assert [name for _, name in kept] == [f"{e.call}-output.txt" for e in (first, second)]
+    assert (first.files, short.files, second.files) == (("a hash",), (), ())
 
 
 @pytest.mark.rules("A4.19", "S33")
@@ -194,6 +214,18 @@ async def test_a_result_that_a_tool_calls_an_error_is_a_failed_call() -> None:
 
     (ended,) = ends(await run(wants(("check", "{}")), check))
     assert (ended.status, ended.is_error, said(ended)) == ("failed", True, "3 tests failed")
+
+
+@pytest.mark.rules("C5.5")
+async def test_a_tool_that_cannot_tell_its_outcome_ends_unknown() -> None:
+    @tool(name="send")
+    async def send() -> str:
+        """Send it."""
+        raise OutcomeUnknown("The line went down; it may or may not have been sent.")
+
+    (ended,) = ends(await run(wants(("send", "{}")), send))
+    assert (ended.status, ended.is_error) == ("unknown", True)
+    assert said(ended) == "The line went down; it may or may not have been sent."
 
 
 async def test_a_call_tells_its_title_effect_and_how_long_it_took() -> None:

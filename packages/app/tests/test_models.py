@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from towline.local_provider import LOCAL_MODEL
-from towline.models import Models, choose_model, find_model, read_stored_keys
+from towline.models import Models, choose_model, find_model, is_known, read_stored_keys
 from towline.picks import Picks
+from towline.providers.reach import Reach, open_reach
 from towline.secrets import keep_key, open_wallet
 from towline_agent import Found, HttpAnswer, HttpCall, TransportFailed, discover
 from towline_agent.providers.keys import KeyRing
@@ -62,7 +63,7 @@ async def test_a_key_from_the_environment_gives_a_model_that_can_be_asked(key: s
     assert choice.model == f"{found.provider}/{found.model}"
     assert key in choice.why
     assert not choice.local
-    connection = await Models(choice, environ=environ).connect(choice.model)
+    connection = await Models(choice, reach=Reach(environ)).connect(choice.model)
     assert connection.provider.model.name == choice.model
     await connection.provider.aclose()
 
@@ -138,9 +139,11 @@ async def test_kept_keys_are_found_behind_those_of_the_environment(
     choice = await find_model(None, environ, stored=stored, transport=Web({}))
     assert choice.model == "groq/openai/gpt-oss-120b"
     assert "key is kept" in choice.why
-    connection = await Models(choice, environ=environ, stored=stored).connect(choice.model)
+    reach = open_reach(environ)
+    assert reach.stored == stored
+    connection = await Models(choice, reach=reach).connect(choice.model)
     assert "groq/" in repr(connection.provider)
-    both = Models(choice, environ={**environ, "GROQ_API_KEY": "gsk-other"}, stored=stored)
+    both = Models(choice, reach=open_reach({**environ, "GROQ_API_KEY": "gsk-other"}))
     assert isinstance((await both.connect(choice.model)).provider, KeyRing)
 
 
@@ -163,3 +166,11 @@ async def test_an_address_of_ones_own_is_asked_for_its_models_and_goes_first(
 def test_a_local_server_without_a_model_is_passed_over() -> None:
     local = (Found(provider="ollama", model=None, why="It answers"),)
     assert choose_model(None, {}, local=local).local
+
+
+def test_a_provider_is_known_by_its_name_alone() -> None:
+    assert is_known("anthropic/any-model")
+    assert is_known("openai+openai_chat/any/model")
+    assert is_known(LOCAL_MODEL)
+    assert not is_known("nobody/model")
+    assert not is_known("local/another")

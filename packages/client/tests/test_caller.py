@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
@@ -12,6 +12,8 @@ from towline_client import (
     CommandRejected,
     ConnectionLost,
     ContractUnavailable,
+    Models,
+    Session,
     Unauthorized,
 )
 from towline_client.testing import (
@@ -24,12 +26,21 @@ from towline_client.testing import (
 from towline_client.transport import Call, Reply, check_reply
 from towline_protocol import (
     OPERATIONS,
+    AddUser,
+    ClientTool,
     CreateSession,
     Operation,
+    Option,
+    Preview,
     Problem,
+    QuestionItem,
     SessionId,
+    SessionInfo,
+    SessionRows,
     Unknown,
+    UpdateSession,
     VersionMismatch,
+    block_text,
     encode,
 )
 
@@ -50,24 +61,123 @@ def _names(server: ScriptedServer) -> list[str]:
     return [call.operation.name for call in server.calls]
 
 
+async def _use_account(client: Client) -> None:
+    account = client.account
+    assert (await client.claim("ABCD-1234", name="laptop")).user == "me"
+    assert (await client.pair()).code == "ABCD1234"
+    assert (await client.me()).user == "me"
+    assert (await account.login("correct horse", user="me", name="laptop")).user == "me"
+    assert [token.id for token in (await account.list_tokens()).tokens] == ["tok_1"]
+    assert (await account.create_token("bot", lifetime_s=60)).id == "tok_2"
+    await account.revoke_token("tok_1")
+    new = AddUser(name="ann", password="correct horse")
+    assert (await account.add_user(new)).name == "ann"
+    assert [user.name for user in (await account.list_users()).users] == ["ann"]
+    await account.change_password("ann", "correct horse", old="another", everywhere=True)
+    await account.remove_user("ann")
+    await client.logout()
+
+
+async def _use_discovery(client: Client) -> None:
+    about = client.discovery
+    assert (await client.health()).status == "ok"
+    assert (await about.ready()).status == "ready"
+    assert {row.name for row in (await about.manifest()).operations} == OPERATIONS.keys()
+    assert (await about.capabilities()).agents[0].name == "main"
+    assert (await about.openapi())["openapi"] == "3.1.0"
+    assert (await about.docs()).startswith("<!doctype html>")
+
+
+async def _use_models(models: Models) -> None:
+    assert (await models.list_models()).default == "scripted/model"
+    assert (await models.list_providers()).providers[0].provider == "scripted"
+    assert (await models.change_provider("scripted", key="k", backup_keys=["b"])).key == "abcd"
+    assert (await models.test_provider("scripted")).keys[0].works
+    assert (await models.start_sign_in("scripted")).url == "http://here/consent"
+    assert (await models.finish_sign_in("scripted", "http://back")).state == "ready"
+    await models.cancel_sign_in("scripted")
+    assert (await models.remove_provider("scripted")).provider == "scripted"
+    assert (await models.get_usage("day", first="2026-01-31")).total.requests == 1
+
+
+async def _use_sessions(client: Client) -> SessionInfo:
+    info = await client.create_session(CreateSession(title="A talk"))
+    assert (await client.list_sessions()).sessions == (info,)
+    assert (await client.list_requests()).requests == ()
+    assert await client.get_session(info.id) == info
+    assert (await client.get_view(info.id)).view.title == "A talk"
+    settings = await client.life.read(info.id)
+    change = UpdateSession(title="The talk")
+    changed = await client.life.update(info.id, change, match=settings.tag, key="k")
+    assert changed.info.title == "The talk"
+    kept = await client.upload(b"words", name="a.txt")
+    assert (kept.name, kept.size) == ("a.txt", 5)
+    assert await client.download(kept.file) == b"words"
+    return info
+
+
+async def _use_session(session: Session) -> None:
+    await session.declare_tools(_LOCATE)
+    asking = asyncio.create_task(session.ask("Hello"))
+    async for view in session.views:
+        for request in view.permissions:
+            await session.answer(request, "allow_once")
+        for question in view.questions:
+            await session.answer_question(question, {"size": "s"})
+        for call in view.open_calls:
+            if call.expires_at is not None:
+                await session.claim(call.call)
+                await session.report_progress(call.call, "looking")
+                await session.send_result(call.call, "here")
+        if view.last_turn is not None:
+            break
+    assert await asking == "allow_once, s, here"
+    assert (await session.history()).messages == ()
+    assert await session.mark_read() == session.view.seq
+    turn = session.view.messages[0].turn
+    assert turn is not None
+    assert (await session.fork(turn)).title == "The talk"
+    assert (await session.compact()).id == session.id
+    assert (await session.retry()).position == 0
+    async for view in session.views:
+        if view.permissions:
+            break
+    waiting = await session.prompt("Not now")
+    await session.withdraw(waiting.prompt)
+    stopped = (await session.interrupt()).turn
+    assert stopped is not None
+    assert (await session.resume_queue()).queued == 0
+    assert (await session.resend(stopped, "Hello again")).position == 0
+
+
+_LOCATE = ClientTool(name="locate", description="Where it is.", parameters={"type": "object"})
+_SIZE = QuestionItem(id="size", prompt="Which size?", options=(Option(id="s", label="Small"),))
+
+
+async def _ask_for_all(turn: ScriptedTurn, text: str) -> None:
+    del text
+    preview = Preview(kind="command", text="make test")
+    call, option = await turn.ask("run_program", "make test", preview=preview)
+    turn.end_call(call, "fine")
+    answers = await turn.question(_SIZE)
+    found = await turn.call_client("locate", "Where it is")
+    await turn.say(", ".join([option, *answers["size"], block_text(found.content)]))
+
+
 async def test_every_operation_of_the_table_can_be_called() -> None:
-    server = ScriptedServer()
+    server = ScriptedServer(_ask_for_all)
     async with _connect(server) as client:
-        assert (await client.health()).status == "ok"
-        assert (await client.claim("ABCD-1234", name="laptop")).user == "me"
-        assert (await client.pair()).code == "ABCD1234"
-        assert (await client.me()).user == "me"
-        info = await client.create_session(CreateSession(title="A talk"))
-        assert (await client.list_sessions(limit=5, after="x")).sessions == (info,)
-        assert server.calls[-1].query == {"limit": "5", "after": "x"}
-        assert (await client.list_sessions()).next is None
-        assert await client.get_session(info.id) == info
-        assert (await client.get_view(info.id)).view.title == "A talk"
+        await _use_discovery(client)
+        await _use_account(client)
+        await _use_models(client.models)
+        info = await _use_sessions(client)
         session = await client.open(info.id)
-        await session.ask("Hello")
-        assert (await session.interrupt()).turn is None
-        await client.logout()
-    missing = set(OPERATIONS) - set(_names(server)) - {"answer_permission"}
+        async with aclosing(client.feed()) as feed:
+            assert isinstance(await anext(feed), SessionRows)
+        await _use_session(session)
+        assert (await client.life.close(info.id, reason="done", key="k")).closed
+        assert (await client.life.delete(info.id, key="k")).session == info.id
+    missing = set(OPERATIONS) - set(_names(server))
     assert not missing, "an operation of the table has no call"
 
 

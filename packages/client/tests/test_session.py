@@ -28,10 +28,12 @@ from towline_client.testing import (
 from towline_protocol import (
     Envelope,
     Fault,
+    Option,
     PermissionId,
     Preview,
     PromptAdmitted,
     PromptId,
+    QuestionItem,
     SessionClosed,
     SessionView,
     TextDelta,
@@ -288,3 +290,32 @@ async def test_leaving_the_client_ends_every_line_and_task() -> None:
         assert all(log.readers for log in logs)
     assert not any(log.readers for log in logs)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_answers_to_a_question_reach_the_turn_and_late_ones_are_told_so() -> None:
+    option = Option(id="option_1", label="Red")
+    items = (
+        QuestionItem(id="item_1", prompt="Which?", options=(option,)),
+        QuestionItem(id="item_2", prompt="What?", free_text=True),
+    )
+
+    async def asks(turn: ScriptedTurn, text: str) -> None:
+        answers = await turn.question(*items)
+        await turn.say(text, *answers["item_1"], *answers["item_2"])
+
+    async with _connect(ScriptedServer(asks)) as client:
+        session = await client.open()
+        asking = asyncio.create_task(session.ask("!"))
+        async for view in session.views:
+            if view.questions:
+                break
+        (question,) = session.view.questions
+        (row,) = (await client.list_requests()).requests
+        assert (row.session, row.kind, row.question) == (session.id, "question", question)
+        given = {"item_1": "option_1", "item_2": ["or pink"]}
+        answered = await session.answer_question(question, given)
+        assert answered.answers == {"item_1": ("option_1",), "item_2": ("or pink",)}
+        assert await asking == "!option_1or pink"
+        with pytest.raises(CommandRejected) as caught:
+            await session.answer_question(question.question, given)
+        assert caught.value.code == "gone"

@@ -7,6 +7,7 @@ import pytest
 
 import towline_protocol
 from towline_protocol import (
+    AREAS,
     CONTRACT_HEADER,
     CONTRACT_VERSION,
     FAULT_CODES,
@@ -16,6 +17,7 @@ from towline_protocol import (
     TowlineError,
     UsageError,
     VersionMismatch,
+    fault_codes,
 )
 
 ROWS = list(OPERATIONS.values())
@@ -48,7 +50,7 @@ def test_the_method_fits_what_goes_in_and_out(row: Operation) -> None:
     if row.method == "GET":
         assert row.request is None
         assert not row.idempotent
-        assert row.stream or row.answer is not None
+        assert row.stream or row.answer is not None or row.media is not None
     if row.status == 204:
         assert row.answer is None
 
@@ -62,9 +64,15 @@ def test_a_row_stands_under_its_name() -> None:
     assert all(name == row.name for name, row in OPERATIONS.items())
 
 
-def test_all_but_the_health_check_stand_under_api() -> None:
-    outside = {row.name for row in ROWS if not row.path.startswith("/api/")}
-    assert outside == {"health"}
+def test_all_but_what_supervisors_and_readers_look_for_elsewhere_stand_under_api() -> None:
+    outside = {row.name: row.path for row in ROWS if not row.path.startswith("/api/")}
+    assert outside == {
+        "health": "/healthz",
+        "ready": "/readyz",
+        "openapi": "/openapi.json",
+        "docs": "/docs",
+    }
+    assert all(OPERATIONS[name].open for name in outside)
     assert (CONTRACT_HEADER, CONTRACT_VERSION) == ("towline-contract", "1")
 
 
@@ -72,6 +80,22 @@ def test_keys_are_for_what_changes_a_session_and_never_for_sign_in_or_streams() 
     marked = {row.name for row in ROWS if row.idempotent}
     assert {"create_session", "send_prompt", "answer_permission"} <= marked
     assert not any(row.path.startswith("/api/auth") or row.stream for row in ROWS if row.idempotent)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_what_a_row_may_answer_holds_its_own_faults_and_those_of_its_kind(row: Operation) -> None:
+    codes = fault_codes(row)
+    assert set(row.faults) < set(codes)
+    assert len(set(codes)) == len(codes)
+    assert ("unauthorized" in codes) == (not row.open or "unauthorized" in row.faults)
+    assert ("unsupported_media" in codes) >= (row.request is not None)
+    assert "draining" in codes or row.method == "GET"
+    assert ("deadline_exceeded" in codes) != row.stream
+
+
+def test_every_operation_is_of_an_area() -> None:
+    assert AREAS.keys() == OPERATIONS.keys()
+    assert next(iter(AREAS.values())) == "discovery"
 
 
 @pytest.mark.rules("C2.3")

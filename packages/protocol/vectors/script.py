@@ -8,6 +8,7 @@ import msgspec
 from towline_protocol import (
     CONTROL_FRAMES,
     Broken,
+    ClientCallOffered,
     Control,
     Delta,
     Envelope,
@@ -55,8 +56,8 @@ class Script:
             self.seq += 1
             self._envelope(event, self.seq)
 
-    def live(self, *events: Delta) -> None:
-        """Deltas: no number."""
+    def live(self, *events: Delta | ClientCallOffered) -> None:
+        """Deltas, and offers that a reader is told again: no number."""
         for event in events:
             self._envelope(event, None)
 
@@ -85,10 +86,17 @@ class Script:
         """The frames from `start` to `stop` once more."""
         self.frames.extend(self.frames[start:stop])
 
-    def begin(self, title: str | None = None) -> None:
+    def begin(self, title: str | None = None, labels: tuple[str, ...] = ()) -> None:
         """The first event of a session."""
         self.stored(
-            SessionCreated(agent="helper", model=MODEL, mode="ask", title=title, cwd="/home/ada")
+            SessionCreated(
+                agent="helper",
+                model=MODEL,
+                mode="ask",
+                title=title,
+                cwd="/home/ada",
+                labels=labels,
+            )
         )
 
     def prompt(self, number: int, text: str, when: str = "auto", position: int = 0) -> PromptId:

@@ -327,13 +327,14 @@ def queue_and_withdraw() -> Script:
 def settings() -> Script:
     """What a session is changes."""
     log = Script("settings", "Changed fields replace, others stay.")
-    log.begin(title="Given")
+    log.begin(title="Given", labels=("home",))
     log.prompt(1, "This makes no title")
     log.stored(
         SessionUpdated(title="New", archived=True),
         SessionUpdated(model="scripted/two"),
-        SessionUpdated(mode="auto", archived=False),
+        SessionUpdated(mode="auto", archived=False, labels=("work", "later")),
         SessionClosed(reason="put away"),
+        SessionUpdated(title="Newer"),
     )
     return log
 

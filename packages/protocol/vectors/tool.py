@@ -4,6 +4,8 @@ from script import MODEL, Script
 
 from towline_protocol import (
     CallId,
+    ClientCallClaimed,
+    ClientCallOffered,
     CommandArtifact,
     Fault,
     FileChange,
@@ -79,6 +81,7 @@ def _propose(log: Script, call: CallId) -> None:
             title="Run ls",
             effect="exec",
             preview=Preview(kind="command", text=COMMAND),
+            arguments_file="a" * 64,
         )
     )
 
@@ -126,6 +129,7 @@ def tool_with_permission() -> Script:
             call=CALL,
             status="completed",
             content=(Text(text="a.txt\nb.txt\n"),),
+            files=("e" * 64,),
             duration_ms=12,
             artifacts=(CommandArtifact(command=COMMAND, exit_code=0, output="a.txt\nb.txt\n"),),
         ),
@@ -308,6 +312,39 @@ def questions() -> Script:
     return log
 
 
+def client_calls() -> Script:
+    """Two calls run in clients."""
+    log = Script(
+        "client_calls",
+        "One call is taken, offered again to its client after a restart, and ended; the other goes "
+        "back to all. An offer without a number is for one reader alone and changes nothing.",
+        "C5.12",
+    )
+    log.ask("List both")
+    _call(log)
+    _propose(log, OTHER)
+    first, second = "2026-01-31T09:02:00.000Z", "2026-01-31T09:30:00.000Z"
+    log.stored(
+        ToolStarted(call=CALL),
+        ClientCallOffered(call=CALL, expires_at=first),
+        ClientCallClaimed(call=CALL, by="phone"),
+        ClientCallOffered(call=CALL, expires_at=second, to="phone"),
+    )
+    log.live(
+        ClientCallOffered(call=CALL, expires_at=second, to="phone"),
+        ToolProgress(call=CALL, text="half", fraction=0.5),
+    )
+    log.stored(
+        ToolEnded(call=CALL, status="completed", content=(Text(text="a.txt"),), duration_ms=9),
+        ToolStarted(call=OTHER),
+        ClientCallOffered(call=OTHER, expires_at=first),
+        ClientCallClaimed(call=OTHER, by="phone"),
+        ClientCallOffered(call=OTHER, expires_at=second),
+        ClientCallClaimed(call=CallId("call_unknown"), by="phone"),
+    )
+    return log
+
+
 def unknown_kinds() -> Script:
     """A newer server speaks to an older reader."""
     log = Script(
@@ -404,6 +441,7 @@ TOOL = (
     cancelled,
     end_closes_all,
     questions,
+    client_calls,
     unknown_kinds,
     trimming,
 )

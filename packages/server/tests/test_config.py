@@ -36,9 +36,16 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         model = "openai/gpt-5"
         mode = "auto"
         permission_window_s = 30
+        permission_window_away_s = 600
+        orphan_turn = "interrupt"
+        orphan_turn_s = 20
         server_name = "desk"
         tools = ["my_tools.weather:all", "-coding"]
         fallbacks = ["openai/gpt-5", "local/x"]
+        hosts = ["Desk.Example.org", "fd00::1"]
+        url = "https://desk.example.org/"
+        proxies = ["10.0.0.2", "fd00::/8"]
+        origins = ["https://App.example.org", "capacitor://localhost", "*"]
     """)
     assert _load(file) == Config(
         data_dir=Path("/srv/towline"),
@@ -48,9 +55,16 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         model="openai/gpt-5",
         mode="auto",
         permission_window_s=30,
+        permission_window_away_s=600,
+        orphan_turn="interrupt",
+        orphan_turn_s=20,
         server_name="desk",
         tools=("my_tools.weather:all", "-coding"),
         fallbacks=("openai/gpt-5", "local/x"),
+        hosts=("desk.example.org", "fd00::1"),
+        url="https://desk.example.org",
+        proxies=("10.0.0.2", "fd00::/8"),
+        origins=("https://app.example.org", "capacitor://localhost", "*"),
     )
     assert set(CONFIG_KEYS) == set(Config.__struct_fields__)
 
@@ -97,11 +111,23 @@ def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ('model = "gpt"', "'gpt'", "'provider/model'"),
         ('model = "/gpt"', "'/gpt'", "'provider/model'"),
         ('mode = "yolo"', "'yolo'", "'ask' or 'auto'"),
+        ('orphan_turn = "stop"', "'stop'", "'continue' or 'interrupt'"),
+        ("orphan_turn_s = 0", "0", "a number of seconds from 1 to"),
+        ('origins = ["app.example.org"]', "['app.example.org']", "a list of origins such as"),
+        ('origins = ["https://a/b"]', "['https://a/b']", "a list of origins such as"),
+        ('origins = "*"', "'*'", "a list of origins such as"),
         ("permission_window_s = 0", "0", "a number of seconds from 1 to"),
         ("permission_window_s = nan", "nan", "a number of seconds from 1 to"),
         ("permission_window_s = true", "True", "a number of seconds from 1 to"),
         ('host = " "', "' '", "an address or host name"),
         ('fallbacks = ["gpt"]', "['gpt']", "a list of 'provider/model'"),
+        ('hosts = "desk"', "'desk'", "a list of names without ports"),
+        ('hosts = ["desk:4747"]', "['desk:4747']", "a list of names without ports"),
+        ('hosts = ["*"]', "['*']", "a list of names without ports"),
+        ('url = "desk.example.org"', "'desk.example.org'", "an address without a path"),
+        ('url = "https://desk/x"', "'https://desk/x'", "an address without a path"),
+        ('proxies = ["desk"]', "['desk']", "a list of addresses or networks"),
+        ('proxies = "::1"', "'::1'", "a list of addresses or networks"),
         ('tools = "a:b"', "'a:b'", "a list of 'pkg.module:name'"),
         ('tools = ["weather"]', "['weather']", "'-NAME', which switches a set off"),
     ],
@@ -128,7 +154,7 @@ def test_a_bad_variable_and_a_bad_flag_are_named(file: Path) -> None:
     ("line", "hint"),
     [
         ("prot = 1", "Did you mean 'port'? "),
-        ("[push]\nkey = 1", "Known keys: data_dir, fallbacks, host, "),
+        ("[push]\nkey = 1", "data_dir, fallbacks, host, hosts, "),
     ],
 )
 def test_an_unknown_key_is_named_with_the_known_ones(file: Path, line: str, hint: str) -> None:

@@ -38,7 +38,7 @@ export function blockText(blocks: readonly Block[]): string {
 
 function makeTitle(content: readonly Block[]): string | null {
   const words = blockText(content)
-    .replace(/[ \t\n\r\f\v]+/g, " ")
+    .replace(/[ \t\n\r\f\v\u0085\u2028\u2029]+/g, " ")
     .replace(/^ | $/g, "");
   return takePoints(words, TITLE_POINTS) || null;
 }
@@ -193,6 +193,7 @@ export const TALK_FOLDS: Folds = {
     mode: event.mode,
     title: event.title ?? null,
     cwd: event.cwd ?? null,
+    labels: event.labels ?? [],
     created: envelope.time,
   }),
   session_updated: (view, event) => ({
@@ -201,22 +202,20 @@ export const TALK_FOLDS: Folds = {
     model: event.model ?? view.model,
     mode: event.mode ?? view.mode,
     archived: event.archived ?? view.archived,
+    labels: event.labels ?? view.labels,
   }),
   session_closed: (view, event, envelope) =>
     mark({ ...view, closed: event.reason }, envelope, "closed", event.reason),
   prompt_admitted: (view, event, envelope) => ({
     ...view,
     title: view.title ?? makeTitle(event.content),
-    queue: [
-      ...view.queue,
-      {
-        prompt: event.prompt,
-        content: event.content,
-        when: event.when,
-        key: event.key ?? null,
-        time: envelope.time,
-      },
-    ],
+    queue: view.queue.toSpliced(Math.max(event.position ?? 0, 0), 0, {
+      prompt: event.prompt,
+      content: event.content,
+      when: event.when,
+      key: event.key ?? null,
+      time: envelope.time,
+    }),
   }),
   prompt_delivered: (view, event, envelope) => {
     const waiting = view.queue.find((queued) => queued.prompt === event.prompt);

@@ -52,6 +52,10 @@ export const TOOL_FOLDS: Folds = {
       artifacts: [],
       changes: [],
       decision: null,
+      expires_at: null,
+      claimed_by: null,
+      arguments_file: event.arguments_file ?? null,
+      files: [],
     };
     const kept = view.open_calls.filter((other) => other.call !== event.call);
     return { ...view, open_calls: [...kept, call] };
@@ -85,10 +89,19 @@ export const TOOL_FOLDS: Folds = {
       is_error: event.is_error ?? false,
       duration_ms: event.duration_ms ?? 0,
       artifacts: event.artifacts ?? [],
+      files: event.files ?? [],
     };
     const kept = view.open_calls.filter((call) => call.call !== event.call);
     return { ...view, open_calls: kept, calls: [...view.calls, ended] };
   },
+  client_call_offered: (view, event) =>
+    change(view, event.call, (call) => ({
+      ...call,
+      expires_at: event.expires_at,
+      claimed_by: event.to ?? null,
+    })),
+  client_call_claimed: (view, event) =>
+    change(view, event.call, (call) => ({ ...call, claimed_by: event.by })),
   files_changed: (view, event) =>
     change(view, event.call, (call) => ({
       ...call,

@@ -29,6 +29,7 @@ export function emptyView(): SessionView {
     created: "",
     updated: "",
     archived: false,
+    labels: [],
     closed: null,
     turn: null,
     last_turn: null,

@@ -59,7 +59,9 @@ export const EN_LATER = {
   "ask.allow_always": "Always allow",
   "ask.failed": "The answer was not taken: {message}",
   "ask.gone": "Already answered or out of time.",
-  "ask.question": "Questions can't be answered here yet: use another client.",
+  "ask.questions": "Questions for you",
+  "ask.words": "Your own words",
+  "ask.answer": "Answer",
 } as const;
 
 addWords(EN_LATER);

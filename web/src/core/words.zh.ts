@@ -127,7 +127,9 @@ export const ZH: Record<Word, string> = {
   "ask.allow_always": "始终允许",
   "ask.failed": "答复未被接受：{message}",
   "ask.gone": "已被答复或已超时。",
-  "ask.question": "智能体有一个问题，此页面暂不能回答。请用其他客户端回答。",
+  "ask.questions": "想问你的问题",
+  "ask.words": "用自己的话回答",
+  "ask.answer": "回答",
 
   "compose.label": "消息",
   "compose.placeholder": "给智能体发消息",

@@ -16,21 +16,63 @@ const REQUEST_MS = 30_000;
 /** The name of an operation. */
 export type OperationName = keyof Operations;
 
-/** What each operation answers with; `null` for an empty answer. */
+/** What each operation answers with; `null` for none, and for what is not JSON. */
 const ANSWERS: Record<OperationName, string | null> = {
+  add_user: "UserInfo",
   answer_permission: "PermissionAnswered",
+  answer_question: "QuestionAnswered",
+  cancel_sign_in: null,
+  capabilities: "Capabilities",
+  change_password: null,
+  change_provider: "ProviderInfo",
   claim: "Claimed",
+  claim_call: "ClientCall",
+  close_session: "SessionInfo",
+  compact_session: "SessionInfo",
   create_session: "SessionInfo",
+  create_token: "NewToken",
+  declare_tools: "ToolsDeclared",
+  delete_session: "SessionDeleted",
+  docs: null,
+  download_file: null,
+  finish_sign_in: "ProviderInfo",
   follow: null,
+  follow_all: null,
+  fork_session: "SessionInfo",
+  get_history: "History",
   get_session: "SessionInfo",
+  get_usage: "UsageReport",
   get_view: "ViewAnswer",
   health: "Health",
   interrupt: "Interrupted",
+  list_models: "ModelList",
+  list_providers: "ProviderList",
+  list_requests: "RequestList",
   list_sessions: "SessionList",
+  list_tokens: "TokenList",
+  list_users: "UserList",
+  login: "LoggedIn",
   logout: null,
+  manifest: "Manifest",
+  mark_read: "ReadMark",
   me: "Identity",
+  openapi: null,
   pair: "Pairing",
+  ready: "Health",
+  remove_provider: "ProviderInfo",
+  remove_user: null,
+  report_progress: null,
+  resend: "PromptAccepted",
+  resume_queue: "QueueResumed",
+  retry: "PromptAccepted",
+  revoke_token: null,
   send_prompt: "PromptAccepted",
+  send_result: "ClientCallEnded",
+  start_sign_in: "SignInStarted",
+  test_provider: "ProviderTest",
+  update_session: "SessionInfo",
+  upload_file: "FileInfo",
+  withdraw_prompt: "Withdrawn",
 };
 
 /** Why a request has no good answer. */
@@ -98,7 +140,7 @@ async function send(name: OperationName, options: CallOptions<OperationName>): P
   if (options.key) headers.set("idempotency-key", options.key);
   const { method } = OPERATIONS[name];
   const init: RequestInit = { method, headers, credentials: "same-origin", cache: "no-store" };
-  if (method === "POST") {
+  if (method !== "GET" && method !== "DELETE") {
     headers.set("content-type", "application/json");
     init.body = JSON.stringify(options.body ?? {});
   }

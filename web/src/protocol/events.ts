@@ -1,7 +1,16 @@
 /** Wire JSON to values. What this reader does not know is kept as `unknown`, never guessed. */
 
 import { type Shape, STRUCTS, UNIONS } from "./shapes.gen.ts";
-import type { Envelope, Gap, Hello, Partial, Reset } from "./types.gen.ts";
+import type {
+  Envelope,
+  Gap,
+  Hello,
+  Partial,
+  Reset,
+  SessionChanged,
+  SessionRemoved,
+  SessionRows,
+} from "./types.gen.ts";
 
 /** What one SSE event says. A broken one is counted and passed over. */
 export type Incoming =
@@ -10,6 +19,9 @@ export type Incoming =
   | { kind: "partial"; value: Partial }
   | { kind: "gap"; value: Gap }
   | { kind: "reset"; value: Reset }
+  | { kind: "sessions"; value: SessionRows }
+  | { kind: "session"; value: SessionChanged }
+  | { kind: "session_removed"; value: SessionRemoved }
   | { kind: "broken"; reason: string };
 
 type Json = Record<string, unknown>;
@@ -19,6 +31,9 @@ const CONTROLS = {
   hello: "Hello",
   partial: "Partial",
   reset: "Reset",
+  session: "SessionChanged",
+  session_removed: "SessionRemoved",
+  sessions: "SessionRows",
 } as const;
 
 /** A value that does not have the shape it should have. */

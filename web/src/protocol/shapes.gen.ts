@@ -21,10 +21,16 @@ export interface StructShape {
 }
 
 export const STRUCTS: Record<string, StructShape> = {
+  AddUser: {
+    required: { name: "string", password: "string" },
+    optional: { admin: "boolean", restore: "boolean" },
+  },
+  AgentOffer: { required: { name: "string", models: { list: "string" } }, optional: {} },
   AnswerPermission: {
     required: { option: "string", digest: "string" },
     optional: { note: { nullable: "string" } },
   },
+  AnswerQuestion: { required: { answers: { map: { list: "string" } } }, optional: {} },
   AudioArtifact: {
     tag: ["kind", "audio"],
     required: { file: "string", duration_ms: "integer" },
@@ -52,6 +58,34 @@ export const STRUCTS: Record<string, StructShape> = {
       artifacts: { list: { union: "Artifact" } },
       changes: { list: { struct: "FileChange" } },
       decision: { nullable: { struct: "Decision" } },
+      expires_at: { nullable: "string" },
+      claimed_by: { nullable: "string" },
+      arguments_file: { nullable: "string" },
+      files: { list: "string" },
+    },
+  },
+  Capabilities: {
+    required: {
+      server_version: "string",
+      contract: "string",
+      areas: { list: "string" },
+      agents: { list: { struct: "AgentOffer" } },
+      modes: { list: "string" },
+      limits: { struct: "ClientLimits" },
+    },
+    optional: {},
+  },
+  ChangePassword: {
+    required: { password: "string" },
+    optional: { old: { nullable: "string" }, everywhere: "boolean" },
+  },
+  ChangeProvider: {
+    required: {},
+    optional: {
+      key: { nullable: "string" },
+      backup_keys: { nullable: { list: "string" } },
+      base_url: { nullable: "string" },
+      ca_file: { nullable: "string" },
     },
   },
   CheckpointCreated: {
@@ -60,17 +94,47 @@ export const STRUCTS: Record<string, StructShape> = {
     optional: {},
   },
   Claim: { required: { code: "string" }, optional: { cookie: "boolean", name: "string" } },
+  ClaimCall: { required: { reader: "string" }, optional: {} },
   Claimed: { required: { user: "string" }, optional: { token: { nullable: "string" } } },
+  ClientCall: {
+    required: {
+      call: "string",
+      tool: "string",
+      arguments: "string",
+      by: "string",
+      expires_at: "string",
+    },
+    optional: {},
+  },
   ClientCallClaimed: {
     tag: ["type", "client_call_claimed"],
     required: { call: "string", by: "string" },
     optional: {},
   },
+  ClientCallEnded: { required: { call: "string", status: "string" }, optional: {} },
   ClientCallOffered: {
     tag: ["type", "client_call_offered"],
     required: { call: "string", expires_at: "string" },
+    optional: { to: { nullable: "string" } },
+  },
+  ClientLimits: {
+    required: {
+      body_bytes: "integer",
+      large_body_bytes: "integer",
+      prompt_blocks: "integer",
+      prompt_bytes: "integer",
+      inbox_prompts: "integer",
+      live_sessions: "integer",
+      session_readers: "integer",
+      timeout_s: "integer",
+    },
     optional: {},
   },
+  ClientTool: {
+    required: { name: "string", description: "string", parameters: { map: "any" } },
+    optional: { effect: "string", idempotent: "boolean", timeout_s: "number" },
+  },
+  CloseSession: { required: {}, optional: { reason: "string" } },
   CommandArtifact: {
     tag: ["kind", "command"],
     required: { command: "string" },
@@ -87,6 +151,9 @@ export const STRUCTS: Record<string, StructShape> = {
       cut: { list: "string" },
       upto: { nullable: "string" },
       summary: { nullable: "string" },
+      model: { nullable: "string" },
+      usage: { nullable: { struct: "Usage" } },
+      cost: { nullable: "number" },
     },
   },
   Context: { required: { used: "integer" }, optional: { window: { nullable: "integer" } } },
@@ -100,11 +167,19 @@ export const STRUCTS: Record<string, StructShape> = {
       mode: { nullable: "string" },
       prompt: { nullable: { list: { union: "PromptBlock" } } },
       key: { nullable: "string" },
+      tools: { list: { struct: "ClientTool" } },
+      labels: { list: "string" },
+      limits: { nullable: { struct: "Limits" } },
     },
   },
+  CreateToken: { required: { name: "string" }, optional: { lifetime_s: { nullable: "integer" } } },
   Decision: {
     required: { option: "string", by: "string", time: "string" },
     optional: { note: { nullable: "string" } },
+  },
+  DeclareTools: {
+    required: { reader: "string" },
+    optional: { tools: { list: { struct: "ClientTool" } } },
   },
   EndedTurn: {
     required: { id: "string", outcome: "string", time: "string", usage: { struct: "Usage" } },
@@ -147,10 +222,19 @@ export const STRUCTS: Record<string, StructShape> = {
       diff: { nullable: "string" },
     },
   },
+  FileInfo: {
+    required: { file: "string", media_type: "string", size: "integer" },
+    optional: { name: "string" },
+  },
   FilesChanged: {
     tag: ["type", "files_changed"],
     required: { call: "string", changes: { list: { struct: "FileChange" } } },
     optional: {},
+  },
+  FinishSignIn: { required: {}, optional: { address: { nullable: "string" } } },
+  ForkSession: {
+    required: {},
+    optional: { turn: { nullable: "string" }, title: { nullable: "string" } },
   },
   Gap: { required: { requested: "string", last: "integer", reason: "string" }, optional: {} },
   Health: {
@@ -161,12 +245,20 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { log: "string", last_seq: "integer", now: "string", server_version: "string" },
     optional: { web_build: { nullable: "string" } },
   },
+  History: {
+    required: {},
+    optional: {
+      messages: { list: { struct: "MessageView" } },
+      calls: { list: { struct: "CallView" } },
+      next: { nullable: "integer" },
+    },
+  },
   HttpArtifact: {
     tag: ["kind", "http"],
     required: { url: "string", status: "integer" },
     optional: { error_code: { nullable: "string" }, truncated: "boolean" },
   },
-  Identity: { required: { user: "string", server_name: "string" }, optional: {} },
+  Identity: { required: { user: "string", server_name: "string" }, optional: { admin: "boolean" } },
   Image: {
     tag: ["type", "image"],
     required: { media_type: "string" },
@@ -179,6 +271,10 @@ export const STRUCTS: Record<string, StructShape> = {
   },
   Interrupt: { required: {}, optional: { turn: { nullable: "string" }, reason: "string" } },
   Interrupted: { required: {}, optional: { turn: { nullable: "string" } } },
+  KeyTest: {
+    required: { key: "string", found: "string", works: "boolean", message: "string" },
+    optional: {},
+  },
   Limits: {
     required: {},
     optional: {
@@ -188,10 +284,49 @@ export const STRUCTS: Record<string, StructShape> = {
       wall_s: { nullable: "number" },
     },
   },
+  LoggedIn: {
+    required: { user: "string", expires_at: "string" },
+    optional: { token: { nullable: "string" } },
+  },
+  Login: {
+    required: { password: "string" },
+    optional: { user: "string", cookie: "boolean", name: "string" },
+  },
+  Manifest: {
+    required: {
+      contract: "string",
+      schema_sha256: "string",
+      operations: { list: { struct: "ManifestRow" } },
+    },
+    optional: {},
+  },
+  ManifestRow: {
+    required: {
+      name: "string",
+      area: "string",
+      method: "string",
+      path: "string",
+      summary: "string",
+      status: "integer",
+    },
+    optional: {
+      request: { nullable: "string" },
+      answer: { nullable: "string" },
+      query: { list: "string" },
+      faults: { list: "string" },
+      idempotent: "boolean",
+      stream: "boolean",
+      open: "boolean",
+      admin: "boolean",
+      large: "boolean",
+      media: { nullable: "string" },
+    },
+  },
   Mark: {
     required: { kind: "string" },
     optional: { text: "string", fault: { nullable: { struct: "Fault" } } },
   },
+  MarkRead: { required: { seq: "integer" }, optional: {} },
   MessageDiscarded: {
     tag: ["type", "message_discarded"],
     required: { message: "string", reason: "string" },
@@ -218,6 +353,34 @@ export const STRUCTS: Record<string, StructShape> = {
       mark: { nullable: { struct: "Mark" } },
     },
   },
+  ModelInfo: {
+    required: { model: "string" },
+    optional: {
+      live: "boolean",
+      window: { nullable: "integer" },
+      output_cap: { nullable: "integer" },
+      thinking: "string",
+      refuses: { list: "string" },
+      fast: "boolean",
+      price_input: { nullable: "number" },
+      price_output: { nullable: "number" },
+      price_cache_read: { nullable: "number" },
+      price_cache_write: { nullable: "number" },
+      dearer_from: { nullable: "integer" },
+    },
+  },
+  ModelList: {
+    required: {
+      default: "string",
+      models: { list: { struct: "ModelInfo" } },
+      faults: { map: { struct: "Fault" } },
+    },
+    optional: { prices_date: "string" },
+  },
+  NewToken: {
+    required: { id: "string", token: "string", name: "string" },
+    optional: { expires_at: { nullable: "string" } },
+  },
   Notice: {
     tag: ["type", "notice"],
     required: { code: "string", message: "string" },
@@ -237,7 +400,10 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { url: "string", status: "integer" },
     optional: { error_code: { nullable: "string" }, truncated: "boolean" },
   },
-  Pairing: { required: { code: "string", url: "string", expires_at: "string" }, optional: {} },
+  Pairing: {
+    required: { code: "string", url: "string", expires_at: "string" },
+    optional: { qr: "string" },
+  },
   Partial: {
     required: {},
     optional: {
@@ -311,6 +477,34 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { prompt: "string" },
     optional: {},
   },
+  ProviderInfo: {
+    required: { provider: "string", title: "string", state: "string" },
+    optional: {
+      found: { nullable: "string" },
+      setting: { nullable: "string" },
+      key: { nullable: "string" },
+      backup_keys: { list: "string" },
+      signed_in: "boolean",
+      can_sign_in: "boolean",
+      signing_in: "boolean",
+      base_url: "string",
+      own_url: "boolean",
+      can_move: "boolean",
+      ca_file: { nullable: "string" },
+      model: { nullable: "string" },
+      problem: { nullable: "string" },
+    },
+  },
+  ProviderList: { required: { providers: { list: { struct: "ProviderInfo" } } }, optional: {} },
+  ProviderTest: {
+    required: { provider: "string" },
+    optional: {
+      models: { list: "string" },
+      keys: { list: { struct: "KeyTest" } },
+      fault: { nullable: { struct: "Fault" } },
+    },
+  },
+  QuestionAnswered: { required: { answers: { map: { list: "string" } } }, optional: {} },
   QuestionAsked: {
     tag: ["type", "question_asked"],
     required: { question: "string", items: { list: { struct: "QuestionItem" } } },
@@ -329,6 +523,7 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { question: "string", answers: { map: { list: "string" } }, by: "string" },
     optional: {},
   },
+  QueueResumed: { required: { queued: "integer" }, optional: {} },
   QueuedPrompt: {
     required: {
       prompt: "string",
@@ -337,6 +532,25 @@ export const STRUCTS: Record<string, StructShape> = {
       time: "string",
     },
     optional: { key: { nullable: "string" } },
+  },
+  ReadMark: { required: { seq: "integer" }, optional: {} },
+  ReportProgress: {
+    required: { reader: "string", text: "string" },
+    optional: { fraction: { nullable: "number" } },
+  },
+  RequestList: { required: {}, optional: { requests: { list: { struct: "RequestRow" } } } },
+  RequestRow: {
+    required: { session: "string", kind: "string" },
+    optional: {
+      title: { nullable: "string" },
+      permission: { nullable: { struct: "PermissionRequested" } },
+      question: { nullable: { struct: "QuestionAsked" } },
+      call: { nullable: { struct: "CallView" } },
+    },
+  },
+  Resend: {
+    required: { content: { list: { union: "PromptBlock" } } },
+    optional: { limits: { nullable: { struct: "Limits" } }, speak: "boolean" },
   },
   Reset: { required: { retry_ms: "integer" }, optional: {} },
   Reverted: {
@@ -358,6 +572,11 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { content: { list: { union: "PromptBlock" } } },
     optional: { when: "string", limits: { nullable: { struct: "Limits" } }, speak: "boolean" },
   },
+  SendResult: {
+    required: { reader: "string" },
+    optional: { content: { list: { union: "ClientBlock" } }, is_error: "boolean" },
+  },
+  SessionChanged: { required: { session: { struct: "SessionInfo" } }, optional: {} },
   SessionClosed: { tag: ["type", "session_closed"], required: { reason: "string" }, optional: {} },
   SessionCreated: {
     tag: ["type", "session_created"],
@@ -367,8 +586,12 @@ export const STRUCTS: Record<string, StructShape> = {
       cwd: { nullable: "string" },
       forked_from: { nullable: "string" },
       parent: { nullable: { map: "any" } },
+      tools: { list: { struct: "ClientTool" } },
+      labels: { list: "string" },
+      limits: { nullable: { struct: "Limits" } },
     },
   },
+  SessionDeleted: { required: { session: "string", until: "string" }, optional: {} },
   SessionInfo: {
     required: {
       id: "string",
@@ -387,12 +610,18 @@ export const STRUCTS: Record<string, StructShape> = {
       title: { nullable: "string" },
       cwd: { nullable: "string" },
       closed: "boolean",
+      archived: "boolean",
+      labels: { list: "string" },
+      unread: "boolean",
+      read_seq: "integer",
     },
   },
   SessionList: {
     required: { sessions: { list: { struct: "SessionInfo" } } },
     optional: { next: { nullable: "string" } },
   },
+  SessionRemoved: { required: { session: "string" }, optional: {} },
+  SessionRows: { required: { sessions: { list: { struct: "SessionInfo" } } }, optional: {} },
   SessionUpdated: {
     tag: ["type", "session_updated"],
     required: {},
@@ -401,6 +630,8 @@ export const STRUCTS: Record<string, StructShape> = {
       model: { nullable: "string" },
       mode: { nullable: "string" },
       archived: { nullable: "boolean" },
+      labels: { nullable: { list: "string" } },
+      tools: { nullable: { struct: "ToolDeclaration" } },
     },
   },
   SessionView: {
@@ -417,6 +648,7 @@ export const STRUCTS: Record<string, StructShape> = {
       created: "string",
       updated: "string",
       archived: "boolean",
+      labels: { list: "string" },
       closed: { nullable: "string" },
       turn: { nullable: { struct: "TurnView" } },
       last_turn: { nullable: { struct: "EndedTurn" } },
@@ -437,6 +669,15 @@ export const STRUCTS: Record<string, StructShape> = {
       fault: { nullable: { struct: "Fault" } },
       unknown: "integer",
       lost: "boolean",
+    },
+  },
+  SignInStarted: { required: { url: "string", expires_at: "string" }, optional: {} },
+  StartSignIn: {
+    required: {},
+    optional: {
+      client_id: { nullable: "string" },
+      client_secret: { nullable: "string" },
+      project: { nullable: "string" },
     },
   },
   StepEnded: {
@@ -471,6 +712,17 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { todos: { list: { struct: "Todo" } } },
     optional: {},
   },
+  TokenInfo: {
+    required: {
+      id: "string",
+      name: "string",
+      kind: "string",
+      created: "string",
+      last_used: "string",
+    },
+    optional: { expires_at: { nullable: "string" }, current: "boolean" },
+  },
+  TokenList: { required: { tokens: { list: { struct: "TokenInfo" } } }, optional: {} },
   ToolCall: {
     tag: ["type", "tool_call"],
     required: { id: "string", name: "string", arguments: "string" },
@@ -480,6 +732,10 @@ export const STRUCTS: Record<string, StructShape> = {
     tag: ["type", "tool_call_delta"],
     required: { message: "string", block: "integer", at: "integer", text: "string" },
     optional: {},
+  },
+  ToolDeclaration: {
+    required: { reader: "string" },
+    optional: { tools: { list: { struct: "ClientTool" } } },
   },
   ToolEnded: {
     tag: ["type", "tool_ended"],
@@ -510,7 +766,10 @@ export const STRUCTS: Record<string, StructShape> = {
       title: "string",
       effect: "string",
     },
-    optional: { preview: { nullable: { struct: "Preview" } } },
+    optional: {
+      preview: { nullable: { struct: "Preview" } },
+      arguments_file: { nullable: "string" },
+    },
   },
   ToolResult: {
     tag: ["type", "tool_result"],
@@ -522,6 +781,7 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { call: "string" },
     optional: { process: { nullable: { struct: "Process" } } },
   },
+  ToolsDeclared: { required: { reader: "string", tools: { list: "string" } }, optional: {} },
   TranscriptArtifact: {
     tag: ["kind", "transcript"],
     required: { text: "string" },
@@ -566,6 +826,16 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { name: "string", raw: { map: "any" } },
     optional: { error_code: { nullable: "string" } },
   },
+  UpdateSession: {
+    required: {},
+    optional: {
+      title: { nullable: "string" },
+      model: { nullable: "string" },
+      mode: { nullable: "string" },
+      labels: { nullable: { list: "string" } },
+      archived: { nullable: "boolean" },
+    },
+  },
   Usage: {
     required: {},
     optional: {
@@ -576,6 +846,26 @@ export const STRUCTS: Record<string, StructShape> = {
       reasoning: "integer",
     },
   },
+  UsageReport: {
+    required: {
+      by: "string",
+      first: "string",
+      last: "string",
+      rows: { list: { struct: "UsageRow" } },
+      total: { struct: "UsageRow" },
+      today_cost: "number",
+    },
+    optional: { daily_cost: { nullable: "number" } },
+  },
+  UsageRow: {
+    required: { name: "string", requests: "integer", usage: { struct: "Usage" } },
+    optional: { title: { nullable: "string" }, cost: { nullable: "number" }, unpriced: "integer" },
+  },
+  UserInfo: {
+    required: { name: "string", created: "string" },
+    optional: { admin: "boolean", has_password: "boolean" },
+  },
+  UserList: { required: { users: { list: { struct: "UserInfo" } } }, optional: {} },
   ViewAnswer: {
     required: { log: "string", seq: "integer", view: { struct: "SessionView" } },
     optional: {},
@@ -585,6 +875,7 @@ export const STRUCTS: Record<string, StructShape> = {
     required: { until: "string", reason: "string" },
     optional: {},
   },
+  Withdrawn: { required: { prompt: "string" }, optional: {} },
 };
 
 /** Union to tag to struct. */
@@ -609,6 +900,7 @@ export const UNIONS: Record<string, Record<string, string>> = {
     opaque: "Opaque",
     unknown: "Unknown",
   },
+  ClientBlock: { text: "Text", image: "Image" },
   Delta: {
     text_delta: "TextDelta",
     thinking_delta: "ThinkingDelta",

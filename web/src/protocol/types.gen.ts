@@ -2,7 +2,7 @@
 
 export const CONTRACT_HEADER = "towline-contract";
 export const CONTRACT_VERSION = "1";
-export const REDUCER_VERSION = 1;
+export const REDUCER_VERSION = 2;
 
 export type FaultCode =
   | "invalid_request"
@@ -39,7 +39,9 @@ export type Artifact =
 
 export type Block = Text | Thinking | Image | File | ToolCall | ToolResult | Opaque | Unknown;
 
-export type Control = Hello | Partial | Gap | Reset;
+export type ClientBlock = Text | Image;
+
+export type Control = Hello | Partial | Gap | Reset | SessionRows | SessionChanged | SessionRemoved;
 
 export type Delta = TextDelta | ThinkingDelta | ToolCallDelta | ToolProgress | ToolOutputDelta;
 
@@ -84,7 +86,15 @@ export type Event =
   | ToolProgress
   | ToolOutputDelta;
 
-export type Frame = Envelope | Hello | Partial | Gap | Reset;
+export type Frame =
+  | Envelope
+  | Hello
+  | Partial
+  | Gap
+  | Reset
+  | SessionRows
+  | SessionChanged
+  | SessionRemoved;
 
 export type PromptBlock = Text | Image | File;
 
@@ -126,6 +136,26 @@ export type StoredEvent =
   | Notice
   | Unknown;
 
+/** A new user. */
+export interface AddUser {
+  /** Lower-case letters, digits, `.`, `_` and `-`, at most 64. */
+  readonly name: string;
+  /** What they log in with; 8 characters at least. */
+  readonly password: string;
+  /** Whether they may change what concerns everybody. */
+  readonly admin?: boolean;
+  /** Whether a removed user of this name comes back, with the sessions that are still stored. */
+  readonly restore?: boolean;
+}
+
+/** An agent that a session can have. */
+export interface AgentOffer {
+  /** Its name. */
+  readonly name: string;
+  /** `provider/model`: the one of a session that names none, then those that stand in for it. */
+  readonly models: readonly string[];
+}
+
 /** A person's decision. */
 export interface AnswerPermission {
   /** The id of one offered option. */
@@ -134,6 +164,12 @@ export interface AnswerPermission {
   readonly digest: string;
   /** Words for the model. */
   readonly note?: string | null;
+}
+
+/** A person's answers, to all items at once. */
+export interface AnswerQuestion {
+  /** Item id to what was chosen: ids of its options, and own words where it takes them. */
+  readonly answers: Readonly<Record<string, readonly string[]>>;
 }
 
 /** A sound. */
@@ -157,7 +193,7 @@ export interface CallView {
   readonly title: string;
   /** What kind of thing it does. */
   readonly effect: string;
-  /** JSON text as the model wrote it. */
+  /** JSON text as the model wrote it; of a long one the ends, with a mark (C1.10). */
   readonly arguments: string;
   /** `pending`, `in_progress`, `completed`, `failed`, `denied`, `cancelled` or `unknown`. */
   readonly status: string;
@@ -185,6 +221,52 @@ export interface CallView {
   readonly changes: readonly FileChange[];
   /** How its permission request was resolved. */
   readonly decision: Decision | null;
+  /** When a client must have answered it, RFC 3339; `None` for what the server runs itself. */
+  readonly expires_at: string | null;
+  /** The client that took it. */
+  readonly claimed_by: string | null;
+  /** The content hash of the whole arguments, when they are too long for an event. */
+  readonly arguments_file: string | null;
+  /** Content hashes of files it left, its whole output among them when that is long. */
+  readonly files: readonly string[];
+}
+
+/** What this server offers a client. */
+export interface Capabilities {
+  /** Its version. */
+  readonly server_version: string;
+  /** The contract's major version. */
+  readonly contract: string;
+  /** The parts of the contract that are built. */
+  readonly areas: readonly string[];
+  /** The agents, the usual one first. */
+  readonly agents: readonly AgentOffer[];
+  /** The modes that a session can have. */
+  readonly modes: readonly string[];
+  /** What a client must keep to. */
+  readonly limits: ClientLimits;
+}
+
+/** A new password. It ends the user's logins, except the one that asks. */
+export interface ChangePassword {
+  /** The new one; 8 characters at least. */
+  readonly password: string;
+  /** The old one; needed to change one's own. */
+  readonly old?: string | null;
+  /** Whether the user's devices and programs are let go as well. */
+  readonly everywhere?: boolean;
+}
+
+/** How a provider is to be reached; what is left out stays. Its `repr` shows no key. */
+export interface ChangeProvider {
+  /** The key to ask with first. */
+  readonly key?: string | null;
+  /** All keys that stand in for it, in order; an empty list removes them. */
+  readonly backup_keys?: readonly string[] | null;
+  /** Another address, as people paste it; empty for its own one. */
+  readonly base_url?: string | null;
+  /** A PEM file on the server to trust for it; empty for none. */
+  readonly ca_file?: string | null;
 }
 
 /** A state of files one can go back to was saved. */
@@ -206,12 +288,32 @@ export interface Claim {
   readonly name?: string;
 }
 
+/** A client is about to run a call. */
+export interface ClaimCall {
+  /** How the client names itself. */
+  readonly reader: string;
+}
+
 /** A code that was accepted. */
 export interface Claimed {
   /** The device's token; `None` when it was set as a cookie. */
   readonly token?: string | null;
   /** Who one is now. */
   readonly user: string;
+}
+
+/** A call that belongs to one client now. */
+export interface ClientCall {
+  /** The call. */
+  readonly call: string;
+  /** The tool's name. */
+  readonly tool: string;
+  /** JSON text that fits the tool's parameters. */
+  readonly arguments: string;
+  /** The client that has it. */
+  readonly by: string;
+  /** When its result must be there, RFC 3339 server time. */
+  readonly expires_at: string;
 }
 
 /** A client took a call. */
@@ -223,13 +325,65 @@ export interface ClientCallClaimed {
   readonly by: string;
 }
 
-/** A call waits for a client to take it. */
+/** The result is kept. */
+export interface ClientCallEnded {
+  /** The call. */
+  readonly call: string;
+  /** `completed` or `failed`. */
+  readonly status: string;
+}
+
+/** A call waits for a client; the same call again replaces the offer. */
 export interface ClientCallOffered {
   readonly type: "client_call_offered";
   /** The call. */
   readonly call: string;
   /** RFC 3339 server time. */
   readonly expires_at: string;
+  /** The client that has it already and is to go on; `None` for all that declared the tool. */
+  readonly to?: string | null;
+}
+
+/** Bounds that a client must keep to (C6). */
+export interface ClientLimits {
+  /** Bytes of an ordinary body. */
+  readonly body_bytes: number;
+  /** Bytes of a body that carries what a person sends. */
+  readonly large_body_bytes: number;
+  /** Blocks of a prompt. */
+  readonly prompt_blocks: number;
+  /** Bytes of a prompt's blocks as JSON. */
+  readonly prompt_bytes: number;
+  /** Prompts that may wait in a session. */
+  readonly inbox_prompts: number;
+  /** Sessions of a user that may run, wait for a person or be read at once. */
+  readonly live_sessions: number;
+  /** Readers of one session. */
+  readonly session_readers: number;
+  /** The most seconds that `towline-timeout` takes. */
+  readonly timeout_s: number;
+}
+
+/** A tool that runs in a client: a phone, an app, an editor (C5.12). */
+export interface ClientTool {
+  /** Letters, digits, `_` and `-`; 64 at most. */
+  readonly name: string;
+  /** What it does and when to use it, for the model. */
+  readonly description: string;
+  /** JSON Schema of the arguments, an object. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** `read`, `write`, `exec` or `network`; counts only if the agent trusts its clients. */
+  readonly effect?: string;
+  /** Whether running it twice is harmless, so that a second client may. */
+  readonly idempotent?: boolean;
+  /** Seconds from the offer to the deadline, 1 to 600. */
+  readonly timeout_s?: number;
+}
+
+/** End a session for good; it stays readable. */
+export interface CloseSession {
+  /** Why, for the log. */
+  readonly reason?: string;
 }
 
 /** A program that ran. */
@@ -258,6 +412,12 @@ export interface Compacted {
   readonly before_tokens: number;
   /** The size after, estimated. */
   readonly after_tokens: number;
+  /** Who wrote the summary, as `provider/model`; `None` when nobody was asked. */
+  readonly model?: string | null;
+  /** What that request used. */
+  readonly usage?: Usage | null;
+  /** US dollars of it; `None` when unknown. */
+  readonly cost?: number | null;
 }
 
 /** How full the model's window is. */
@@ -284,6 +444,20 @@ export interface CreateSession {
   readonly prompt?: readonly PromptBlock[] | null;
   /** The client's own key of that prompt. */
   readonly key?: string | null;
+  /** Tools that any client of the session may run (C5.12). */
+  readonly tools?: readonly ClientTool[];
+  /** What to sort it by: at most 16, of at most 64 characters each. */
+  readonly labels?: readonly string[];
+  /** Bounds of its turns that name none of their own; `None` for the agent's. */
+  readonly limits?: Limits | null;
+}
+
+/** What a new token is called and how long it works. */
+export interface CreateToken {
+  /** What it is for, such as the name of a program. */
+  readonly name: string;
+  /** Seconds that it works; `None` for until it is revoked. */
+  readonly lifetime_s?: number | null;
 }
 
 /** How a permission request of a call was resolved. */
@@ -296,6 +470,14 @@ export interface Decision {
   readonly note: string | null;
   /** RFC 3339 time. */
   readonly time: string;
+}
+
+/** What a client can run, in place of what it declared before. */
+export interface DeclareTools {
+  /** How the client names itself, as in the `reader` of its event stream. */
+  readonly reader: string;
+  /** Its tools; none to take them back. */
+  readonly tools?: readonly ClientTool[];
 }
 
 /** How the last turn ended. */
@@ -388,6 +570,18 @@ export interface FileChange {
   readonly diff?: string | null;
 }
 
+/** A file that is kept. */
+export interface FileInfo {
+  /** The hash of its bytes: SHA-256 in hex. `Image.file` and `File.file` name it. */
+  readonly file: string;
+  /** What the bytes are, as they show it themselves. */
+  readonly media_type: string;
+  /** Their number. */
+  readonly size: number;
+  /** What it was called; may be empty. */
+  readonly name?: string;
+}
+
 /** A call changed files. */
 export interface FilesChanged {
   readonly type: "files_changed";
@@ -395,6 +589,20 @@ export interface FilesChanged {
   readonly call: string;
   /** What changed. */
   readonly changes: readonly FileChange[];
+}
+
+/** The way back from the consent. Its `repr` shows no code. */
+export interface FinishSignIn {
+  /** Where the browser ended, pasted; left out when it ran on the server's own machine. */
+  readonly address?: string | null;
+}
+
+/** Begin a new session that goes on from a turn of this one. */
+export interface ForkSession {
+  /** The last turn that the new session has; `None` for the last one that has ended. */
+  readonly turn?: string | null;
+  /** A title; `None` for the one of this session. */
+  readonly title?: string | null;
 }
 
 /** The cursor cannot be served: rebuild from the view (C3.5). */
@@ -409,7 +617,7 @@ export interface Gap {
 
 /** The server lives. */
 export interface Health {
-  /** `ok`. */
+  /** `ok`; from `ready`, `ready`. */
   readonly status: string;
   /** Its version. */
   readonly server_version: string;
@@ -431,6 +639,16 @@ export interface Hello {
   readonly web_build?: string | null;
 }
 
+/** A page of older messages, oldest first (C4.3). */
+export interface History {
+  /** The messages, and the marks between them. */
+  readonly messages?: readonly MessageView[];
+  /** Their calls. */
+  readonly calls?: readonly CallView[];
+  /** What to ask for as `before` to get the page before this one; `None` for none. */
+  readonly next?: number | null;
+}
+
 /** An HTTP answer. */
 export interface HttpArtifact {
   readonly kind: "http";
@@ -450,6 +668,8 @@ export interface Identity {
   readonly user: string;
   /** What the server calls itself. */
   readonly server_name: string;
+  /** Whether they may change what concerns everybody. */
+  readonly admin?: boolean;
 }
 
 /** A picture (A1.4). */
@@ -488,6 +708,18 @@ export interface Interrupted {
   readonly turn?: string | null;
 }
 
+/** What became of one key, or of the sign-in. */
+export interface KeyTest {
+  /** Its last four characters, or `sign-in`. */
+  readonly key: string;
+  /** Where it is, as in `ProviderInfo.found`. */
+  readonly found: string;
+  /** Whether it works, as far as can be told. */
+  readonly works: boolean;
+  /** One sentence. */
+  readonly message: string;
+}
+
 /** The bounds of one turn; what is `None` is not bounded (A4.8). */
 export interface Limits {
   /** Provider requests, hand-over not counted (A4.2). */
@@ -498,6 +730,74 @@ export interface Limits {
   readonly max_cost?: number | null;
   /** Seconds from the turn's start. */
   readonly wall_s?: number | null;
+}
+
+/** A password that was right. */
+export interface LoggedIn {
+  /** The token; `None` when it was set as a cookie. */
+  readonly token?: string | null;
+  /** Who one is now. */
+  readonly user: string;
+  /** RFC 3339 time at which the token ends. */
+  readonly expires_at: string;
+}
+
+/** A name and a password, to be turned into a token of 24 hours. */
+export interface Login {
+  /** The password. */
+  readonly password: string;
+  /** The user's name; case does not matter. */
+  readonly user?: string;
+  /** Whether the token is set as a cookie instead, for browsers. */
+  readonly cookie?: boolean;
+  /** What the device calls itself. */
+  readonly name?: string;
+}
+
+/** The contract as data: what this server can be asked. */
+export interface Manifest {
+  /** The contract's major version, as in the header `towline-contract`. */
+  readonly contract: string;
+  /** The SHA-256 of the OpenAPI document, in hex: another one means another contract. */
+  readonly schema_sha256: string;
+  /** Every operation. */
+  readonly operations: readonly ManifestRow[];
+}
+
+/** One operation of the contract. */
+export interface ManifestRow {
+  /** What the client's call is named. */
+  readonly name: string;
+  /** The part of the table that it belongs to. */
+  readonly area: string;
+  /** The HTTP method. */
+  readonly method: string;
+  /** The path, parameters in braces. */
+  readonly path: string;
+  /** What it does, in one sentence. */
+  readonly summary: string;
+  /** The schema of its body in `/openapi.json`; `None` for none. */
+  readonly request?: string | null;
+  /** The schema of its answer there; `None` for none, for a stream and for `media`. */
+  readonly answer?: string | null;
+  /** The status of success. */
+  readonly status: number;
+  /** The query parameters that it reads. */
+  readonly query?: readonly string[];
+  /** Every fault code that it may answer. */
+  readonly faults?: readonly string[];
+  /** Whether it takes an `Idempotency-Key`. */
+  readonly idempotent?: boolean;
+  /** Whether its answer is an event stream. */
+  readonly stream?: boolean;
+  /** Whether it answers without a credential. */
+  readonly open?: boolean;
+  /** Whether only an admin may call it. */
+  readonly admin?: boolean;
+  /** Whether its body may be as large as what a person sends. */
+  readonly large?: boolean;
+  /** The content type of an answer that no schema describes. */
+  readonly media?: string | null;
 }
 
 /** A quiet line between messages. */
@@ -511,6 +811,12 @@ export interface Mark {
   readonly text: string;
   /** What went wrong, for `turn_failed` and `fallback`. */
   readonly fault: Fault | null;
+}
+
+/** How far a person has read. */
+export interface MarkRead {
+  /** The number of the last event they have seen. */
+  readonly seq: number;
 }
 
 /** An open message is given up; it counts for nothing. */
@@ -562,6 +868,58 @@ export interface MessageView {
   readonly key: string | null;
   /** What a mark says. */
   readonly mark: Mark | null;
+}
+
+/** One model, and what is known of it; what is left out nobody knows. */
+export interface ModelInfo {
+  /** `provider/model`. */
+  readonly model: string;
+  /** Whether its provider has just said that it offers it. */
+  readonly live?: boolean;
+  /** Tokens that fit, answer included. */
+  readonly window?: number | null;
+  /** The most tokens of one answer. */
+  readonly output_cap?: number | null;
+  /** How it thinks: `none`, `budget`, `adaptive` or `effort`; empty when unknown. */
+  readonly thinking?: string;
+  /** Controls that it refuses, such as `temperature`. */
+  readonly refuses?: readonly string[];
+  /** Whether it is cheap and quick. */
+  readonly fast?: boolean;
+  /** US dollars for a million input tokens. */
+  readonly price_input?: number | null;
+  /** US dollars for a million output tokens. */
+  readonly price_output?: number | null;
+  /** US dollars for a million tokens out of the cache; left out for the price of input. */
+  readonly price_cache_read?: number | null;
+  /** US dollars for a million tokens into the cache; left out for the price of input. */
+  readonly price_cache_write?: number | null;
+  /** From so many input tokens on a request costs more than these prices say. */
+  readonly dearer_from?: number | null;
+}
+
+/** The models of every provider that can be asked. */
+export interface ModelList {
+  /** The one of new sessions. */
+  readonly default: string;
+  /** By provider, in the order in which these would be taken. */
+  readonly models: readonly ModelInfo[];
+  /** By provider: why it could not be asked just now; then its known models stand in the list. */
+  readonly faults: Readonly<Record<string, Fault>>;
+  /** The day of the prices, `YYYY-MM-DD`. */
+  readonly prices_date?: string;
+}
+
+/** A token that was just made. */
+export interface NewToken {
+  /** Names it in lists; no secret. */
+  readonly id: string;
+  /** The token itself. It is told this once and can never be read again. */
+  readonly token: string;
+  /** What it is for. */
+  readonly name: string;
+  /** RFC 3339 time at which it ends; `None` for never. */
+  readonly expires_at?: string | null;
 }
 
 /** Something worth a line, that ends nothing. */
@@ -623,8 +981,10 @@ export interface PageArtifact {
 export interface Pairing {
   /** 8 characters; works once. */
   readonly code: string;
-  /** The page with the code in its fragment. */
+  /** The page with the code in its fragment, at an address that other devices reach. */
   readonly url: string;
+  /** An SVG picture of `url`, for a camera. */
+  readonly qr?: string;
   /** RFC 3339 time. */
   readonly expires_at: string;
 }
@@ -783,6 +1143,69 @@ export interface PromptWithdrawn {
   readonly prompt: string;
 }
 
+/** One provider, and how it is reached. Holds no secret. */
+export interface ProviderInfo {
+  /** The first part of `provider/model`. */
+  readonly provider: string;
+  /** Its name for people. */
+  readonly title: string;
+  /**
+   * `ready`, `keyless` (it needs no key; a test says whether it answers), `missing` (a key or an
+   * address is) or `unreadable` (what is kept cannot be read now).
+   */
+  readonly state: string;
+  /** Where its credential is: `environment`, `keyring`, `file`, or `sign_in` where that is all. */
+  readonly found?: string | null;
+  /** The environment variable that holds it. */
+  readonly setting?: string | null;
+  /** The last four characters of the key that is asked with first. */
+  readonly key?: string | null;
+  /** The last four characters of each key that stands in for it, in order. */
+  readonly backup_keys?: readonly string[];
+  /** Whether a sign-in is kept. */
+  readonly signed_in?: boolean;
+  /** Whether it has a sign-in. */
+  readonly can_sign_in?: boolean;
+  /** Whether a sign-in waits for a person's consent. */
+  readonly signing_in?: boolean;
+  /** Where it is asked; empty when nobody has said. */
+  readonly base_url?: string;
+  /** Whether that is another address than its own. */
+  readonly own_url?: boolean;
+  /** Whether another address can be set. */
+  readonly can_move?: boolean;
+  /** A PEM file on the server that is trusted for it besides the system's. */
+  readonly ca_file?: string | null;
+  /** Its usual model, as `provider/model`. */
+  readonly model?: string | null;
+  /** What is wrong, and what to do next. */
+  readonly problem?: string | null;
+}
+
+/** All providers that are known, the usable ones first. */
+export interface ProviderList {
+  /** One row each. */
+  readonly providers: readonly ProviderInfo[];
+}
+
+/** What a provider said when it was asked for its models. */
+export interface ProviderTest {
+  /** Who was asked. */
+  readonly provider: string;
+  /** What it offers, by its own names. */
+  readonly models?: readonly string[];
+  /** Each key by itself, the sign-in at the end. */
+  readonly keys?: readonly KeyTest[];
+  /** Why it cannot be used; left out when it can. */
+  readonly fault?: Fault | null;
+}
+
+/** The answers stand. */
+export interface QuestionAnswered {
+  /** The answers that were taken, by item id. */
+  readonly answers: Readonly<Record<string, readonly string[]>>;
+}
+
 /** The agent asks the person. The same id again replaces the question. */
 export interface QuestionAsked {
   readonly type: "question_asked";
@@ -819,6 +1242,12 @@ export interface QuestionResolved {
   readonly by: string;
 }
 
+/** What waited runs again. */
+export interface QueueResumed {
+  /** Prompts that wait. */
+  readonly queued: number;
+}
+
 /** A prompt that waits. */
 export interface QueuedPrompt {
   /** Its id. */
@@ -831,6 +1260,54 @@ export interface QueuedPrompt {
   readonly key: string | null;
   /** RFC 3339 time of its admission. */
   readonly time: string;
+}
+
+/** Where the mark stands; it never goes back. */
+export interface ReadMark {
+  /** The number of an event; 0 when nothing is read. */
+  readonly seq: number;
+}
+
+/** How far a call is; shown, never stored. */
+export interface ReportProgress {
+  /** The client that has the call. */
+  readonly reader: string;
+  /** One line. */
+  readonly text: string;
+  /** From 0 to 1; `None` when unknown. */
+  readonly fraction?: number | null;
+}
+
+/** What waits for a person, what ends first before the rest. */
+export interface RequestList {
+  /** The open requests, 200 at most; those without a deadline come last. */
+  readonly requests?: readonly RequestRow[];
+}
+
+/** One thing that waits for a person or a client of theirs, in one of their sessions. */
+export interface RequestRow {
+  /** Where it waits. */
+  readonly session: string;
+  /** That session's title. */
+  readonly title?: string | null;
+  /** `permission`, `question` or `call`: which of the following is there. */
+  readonly kind: string;
+  /** What shall be allowed. */
+  readonly permission?: PermissionRequested | null;
+  /** What is asked. */
+  readonly question?: QuestionAsked | null;
+  /** What a client shall run, or runs. */
+  readonly call?: CallView | null;
+}
+
+/** Undo a turn, with all after it, and say something else in its place. */
+export interface Resend {
+  /** 1 to 64 blocks. */
+  readonly content: readonly PromptBlock[];
+  /** Bounds of the turn; `None` for the agent's own. */
+  readonly limits?: Limits | null;
+  /** Whether the turn's end should say what to read aloud (A4.30). */
+  readonly speak?: boolean;
 }
 
 /** The server is about to close this stream on purpose (C3.6). */
@@ -885,7 +1362,23 @@ export interface SendPrompt {
   readonly speak?: boolean;
 }
 
-/** The session takes no more prompts; its last event. */
+/** What a call came to. */
+export interface SendResult {
+  /** The client that has the call. */
+  readonly reader: string;
+  /** What the model is told; pictures with their bytes as base 64. */
+  readonly content?: readonly ClientBlock[];
+  /** Whether it is told as an error. */
+  readonly is_error?: boolean;
+}
+
+/** A row of the list, new or changed (C2.12). */
+export interface SessionChanged {
+  /** The row as it is now. */
+  readonly session: SessionInfo;
+}
+
+/** The session takes no more prompts. Only a `session_updated` may follow. */
 export interface SessionClosed {
   readonly type: "session_closed";
   /** Why, in one word or sentence. */
@@ -909,6 +1402,20 @@ export interface SessionCreated {
   readonly forked_from?: string | null;
   /** The session and call that a sub-agent works for. */
   readonly parent?: Readonly<Record<string, unknown>> | null;
+  /** Tools that any client of the session may run. */
+  readonly tools?: readonly ClientTool[];
+  /** What people sort it by. */
+  readonly labels?: readonly string[];
+  /** Bounds of its turns that name none; `None` for the agent's own. */
+  readonly limits?: Limits | null;
+}
+
+/** The session is gone, its log as well. */
+export interface SessionDeleted {
+  /** Its id. */
+  readonly session: string;
+  /** RFC 3339 time: until then its id is told to be gone, after that to be unknown. */
+  readonly until: string;
 }
 
 /** One row of the session list (C2.10). */
@@ -941,6 +1448,14 @@ export interface SessionInfo {
   readonly updated: string;
   /** Whether it takes no more prompts. */
   readonly closed?: boolean;
+  /** Whether it is put away. */
+  readonly archived?: boolean;
+  /** What people sort it by. */
+  readonly labels?: readonly string[];
+  /** Whether its conversation goes on behind `read_seq`. */
+  readonly unread?: boolean;
+  /** The number of the last event that its user has read, as `mark_read` was told. */
+  readonly read_seq?: number;
 }
 
 /** Sessions, newest first. */
@@ -949,6 +1464,18 @@ export interface SessionList {
   readonly sessions: readonly SessionInfo[];
   /** The cursor of the next page; `None` on the last one. */
   readonly next?: string | null;
+}
+
+/** A session was deleted (C2.12). */
+export interface SessionRemoved {
+  /** Its id. */
+  readonly session: string;
+}
+
+/** Where a user's feed begins: the newest sessions, and all that need somebody (C2.12). */
+export interface SessionRows {
+  /** Their rows, newest first. */
+  readonly sessions: readonly SessionInfo[];
 }
 
 /** Settings changed; fields that are `None` did not. */
@@ -962,6 +1489,10 @@ export interface SessionUpdated {
   readonly mode?: string | null;
   /** Whether it is put away. */
   readonly archived?: boolean | null;
+  /** The new labels, all of them. */
+  readonly labels?: readonly string[] | null;
+  /** What a client says it can run, from the next turn on. */
+  readonly tools?: ToolDeclaration | null;
 }
 
 /** A session as a screen shows it; made by `reduce` alone. */
@@ -988,6 +1519,8 @@ export interface SessionView {
   readonly updated: string;
   /** Whether it is put away. */
   readonly archived: boolean;
+  /** What people sort it by. */
+  readonly labels: readonly string[];
   /** Why it takes no more prompts. */
   readonly closed: string | null;
   /** The running turn. */
@@ -1028,6 +1561,24 @@ export interface SessionView {
   readonly unknown: number;
   /** Whether something was missed: the view must be fetched anew (C1.5, C4.2). */
   readonly lost: boolean;
+}
+
+/** A sign-in waits for a person's consent. */
+export interface SignInStarted {
+  /** The page to open. */
+  readonly url: string;
+  /** RFC 3339 time; then it is given up. */
+  readonly expires_at: string;
+}
+
+/** Who signs in, with a registration of their own. Its `repr` shows no secret. */
+export interface StartSignIn {
+  /** The OAuth client; left out to take the server's environment. */
+  readonly client_id?: string | null;
+  /** Its secret, if it has one. */
+  readonly client_secret?: string | null;
+  /** The project that requests are counted for. */
+  readonly project?: string | null;
 }
 
 /** The provider's answer is whole. */
@@ -1113,6 +1664,30 @@ export interface TodosUpdated {
   readonly todos: readonly Todo[];
 }
 
+/** One credential of a user: a paired device, a login, a token of a program. */
+export interface TokenInfo {
+  /** Names it; no secret. */
+  readonly id: string;
+  /** What the device calls itself, or what the token is for. */
+  readonly name: string;
+  /** How it came to be: `device` (a code), `login` (a password) or `program` (made by name). */
+  readonly kind: string;
+  /** RFC 3339 time. */
+  readonly created: string;
+  /** RFC 3339 time, exact to the hour. */
+  readonly last_used: string;
+  /** RFC 3339 time at which it ends; for a device it moves on with each use. */
+  readonly expires_at?: string | null;
+  /** Whether the call came with this one. */
+  readonly current?: boolean;
+}
+
+/** The caller's credentials. */
+export interface TokenList {
+  /** Oldest first. */
+  readonly tokens: readonly TokenInfo[];
+}
+
 /** The model asks for a tool (A1.6). */
 export interface ToolCall {
   readonly type: "tool_call";
@@ -1141,6 +1716,14 @@ export interface ToolCallDelta {
   readonly text: string;
 }
 
+/** The tools of one client, in place of those that it declared before. */
+export interface ToolDeclaration {
+  /** How the client names itself. */
+  readonly reader: string;
+  /** What it can run; none when it takes them back. */
+  readonly tools?: readonly ClientTool[];
+}
+
 /** What the call came to. */
 export interface ToolEnded {
   readonly type: "tool_ended";
@@ -1156,7 +1739,7 @@ export interface ToolEnded {
   readonly duration_ms?: number;
   /** What it made or found. */
   readonly artifacts?: readonly Artifact[];
-  /** Content hashes of files it left. */
+  /** Content hashes of files it left, its whole output among them when that is long. */
   readonly files?: readonly string[];
 }
 
@@ -1189,7 +1772,7 @@ export interface ToolProposed {
   readonly call: string;
   /** The tool's name. */
   readonly tool: string;
-  /** JSON text as the model wrote it. */
+  /** JSON text as the model wrote it; of a long one the ends, with a mark (C1.10). */
   readonly arguments: string;
   /** One line for a person. */
   readonly title: string;
@@ -1197,6 +1780,8 @@ export interface ToolProposed {
   readonly effect: string;
   /** What it would do. */
   readonly preview?: Preview | null;
+  /** The content hash of the whole arguments, when they are too long for an event. */
+  readonly arguments_file?: string | null;
 }
 
 /** What a call came to (A1.7). */
@@ -1217,6 +1802,14 @@ export interface ToolStarted {
   readonly call: string;
   /** The program it started. */
   readonly process?: Process | null;
+}
+
+/** The declaration is kept; it counts from the next turn on. */
+export interface ToolsDeclared {
+  /** The client. */
+  readonly reader: string;
+  /** The names of all tools that clients of the session run now. */
+  readonly tools: readonly string[];
 }
 
 /** Speech as text. */
@@ -1319,6 +1912,20 @@ export interface UnknownArtifact {
   readonly raw: Readonly<Record<string, unknown>>;
 }
 
+/** What changes in a session; what is left out stays. */
+export interface UpdateSession {
+  /** The new title. */
+  readonly title?: string | null;
+  /** The new `provider/model`, from the next turn on. */
+  readonly model?: string | null;
+  /** The new mode, from the next turn on: `ask` or `auto`. */
+  readonly mode?: string | null;
+  /** The new labels, all of them: at most 16, of at most 64 characters each. */
+  readonly labels?: readonly string[] | null;
+  /** Whether it is put away: the usual list does not show it. */
+  readonly archived?: boolean | null;
+}
+
 /** Tokens, as the provider counted them (A1.13). */
 export interface Usage {
   /** Input tokens read anew: the uncached remainder. */
@@ -1331,6 +1938,58 @@ export interface Usage {
   readonly cache_write?: number;
   /** Output tokens that were thought, not said; contained in `output`. */
   readonly reasoning?: number;
+}
+
+/** What a user has used. */
+export interface UsageReport {
+  /** `day`, `model` or `session`. */
+  readonly by: string;
+  /** The first day that is counted, `YYYY-MM-DD`, UTC. */
+  readonly first: string;
+  /** The last one. */
+  readonly last: string;
+  /** Days, newest first; models and sessions, the dearest first. 400 at most. */
+  readonly rows: readonly UsageRow[];
+  /** All of it, also what has no row here. */
+  readonly total: UsageRow;
+  /** US dollars of today, as far as prices are known. */
+  readonly today_cost: number;
+  /** US dollars that a day may cost; left out for no bound. */
+  readonly daily_cost?: number | null;
+}
+
+/** What was used in one day, of one model or in one session. */
+export interface UsageRow {
+  /** The day (`YYYY-MM-DD`, UTC), the model or the session's id; empty in a total. */
+  readonly name: string;
+  /** The session's title; left out when it has none, or is deleted. */
+  readonly title?: string | null;
+  /** Answers, and sums of what was paid for beside them, such as a summary. */
+  readonly requests: number;
+  /** Tokens. */
+  readonly usage: Usage;
+  /** US dollars of all requests whose price is known; left out when that is none of them. */
+  readonly cost?: number | null;
+  /** Requests whose price is not known: the cost is that much too low. */
+  readonly unpriced?: number;
+}
+
+/** One user. */
+export interface UserInfo {
+  /** The name. */
+  readonly name: string;
+  /** Whether they may change what concerns everybody. */
+  readonly admin?: boolean;
+  /** Whether they can log in with one. */
+  readonly has_password?: boolean;
+  /** RFC 3339 time. */
+  readonly created: string;
+}
+
+/** The users of a server. */
+export interface UserList {
+  /** By name. */
+  readonly users: readonly UserInfo[];
 }
 
 /** A view and the number it stands at (C4.3). */
@@ -1352,10 +2011,28 @@ export interface Waiting {
   readonly reason: string;
 }
 
+/** The prompt will not run. */
+export interface Withdrawn {
+  /** Its id. */
+  readonly prompt: string;
+}
+
 /** What each operation takes and gives. */
 export interface Operations {
   /** Say that the server lives. */
   health: { request: null; answer: Health };
+  /** Say that the server takes work: its sessions are up and its store can be written. */
+  ready: { request: null; answer: Health };
+  /** Read the contract as an OpenAPI document. */
+  openapi: { request: null; answer: null };
+  /** Read the contract as a page. */
+  docs: { request: null; answer: null };
+  /** Read the table of operations. */
+  manifest: { request: null; answer: Manifest };
+  /** Read what this server offers: agents, modes, limits. */
+  capabilities: { request: null; answer: Capabilities };
+  /** Turn a password into a token of 24 hours. */
+  login: { request: Login; answer: LoggedIn };
   /** Turn a one-time code into a token. */
   claim: { request: Claim; answer: Claimed };
   /** Make a one-time code for another device. */
@@ -1364,41 +2041,183 @@ export interface Operations {
   me: { request: null; answer: Identity };
   /** Revoke the token the call came with. */
   logout: { request: null; answer: null };
+  /** List the caller's devices, logins and tokens. */
+  list_tokens: { request: null; answer: TokenList };
+  /** Make a token for a program; it is shown this once. */
+  create_token: { request: CreateToken; answer: NewToken };
+  /** End one of the caller's devices, logins or tokens, and its open streams. */
+  revoke_token: { request: null; answer: null };
+  /** List the users. */
+  list_users: { request: null; answer: UserList };
+  /** Let somebody in by a name and a password. */
+  add_user: { request: AddUser; answer: UserInfo };
+  /** Let a user in no more; their sessions stay stored, and nobody reaches them. */
+  remove_user: { request: null; answer: null };
+  /** Change one's own password, or as an admin that of another user. */
+  change_password: { request: ChangePassword; answer: null };
   /** Begin a session, with a first prompt if one is given. */
   create_session: { request: CreateSession; answer: SessionInfo };
   /** List sessions, newest first. */
   list_sessions: { request: null; answer: SessionList };
   /** Read one row of the list. */
   get_session: { request: null; answer: SessionInfo };
+  /** Change a session's title, model, mode, labels, or put it away. */
+  update_session: { request: UpdateSession; answer: SessionInfo };
+  /** Say how far you have read; the mark never goes back. */
+  mark_read: { request: MarkRead; answer: ReadMark };
+  /** Stop what runs and take no more prompts; the session stays readable. */
+  close_session: { request: CloseSession; answer: SessionInfo };
+  /** Close a session and remove its log. */
+  delete_session: { request: null; answer: SessionDeleted };
   /** Say something; it is durable before this answers. */
   send_prompt: { request: SendPrompt; answer: PromptAccepted };
-  /** Stop the running turn. */
+  /** Stop the running turn; its end is durable before this answers. */
   interrupt: { request: Interrupt; answer: Interrupted };
+  /** Take back a prompt that waits. */
+  withdraw_prompt: { request: null; answer: Withdrawn };
+  /** Run the prompts that a stop holds back. */
+  resume_queue: { request: null; answer: QueueResumed };
+  /** Undo the last turn and say its prompt again. */
+  retry: { request: null; answer: PromptAccepted };
+  /** Go back to before a turn and say something else in its place. */
+  resend: { request: Resend; answer: PromptAccepted };
+  /** Sum the conversation up, to make room; an event tells what came of it. */
+  compact_session: { request: null; answer: SessionInfo };
+  /** Begin a new session that goes on from a turn of this one. */
+  fork_session: { request: ForkSession; answer: SessionInfo };
   /** Read a session as a screen shows it, with the number it stands at. */
   get_view: { request: null; answer: ViewAnswer };
+  /** Read messages that are older than those of the view. */
+  get_history: { request: null; answer: History };
   /** Follow a session: everything after the cursor, then live. */
   follow: { request: null; answer: null };
+  /** List what waits for the caller in all their sessions. */
+  list_requests: { request: null; answer: RequestList };
+  /** Follow the list of sessions; with `session` also that session, in one stream. */
+  follow_all: { request: null; answer: null };
   /** Decide an open permission request. */
   answer_permission: { request: AnswerPermission; answer: PermissionAnswered };
+  /** Answer an open question. */
+  answer_question: { request: AnswerQuestion; answer: QuestionAnswered };
+  /** Say which tools a client runs, in place of those that it declared before. */
+  declare_tools: { request: DeclareTools; answer: ToolsDeclared };
+  /** Take a call before running it; only one client can. */
+  claim_call: { request: ClaimCall; answer: ClientCall };
+  /** Show how far a taken call is. */
+  report_progress: { request: ReportProgress; answer: null };
+  /** Say what a taken call came to. */
+  send_result: { request: SendResult; answer: ClientCallEnded };
+  /** Keep the bytes of the body; the same bytes again are the same file. */
+  upload_file: { request: null; answer: FileInfo };
+  /** Read the bytes of a file of one's own. */
+  download_file: { request: null; answer: null };
+  /** List the models that can be asked, with abilities and prices. */
+  list_models: { request: null; answer: ModelList };
+  /** List providers: where a key was found, its last four characters, the address. */
+  list_providers: { request: null; answer: ProviderList };
+  /** Set a provider's key, backup keys, address or CA; counts for the next request. */
+  change_provider: { request: ChangeProvider; answer: ProviderInfo };
+  /** Forget what is kept for a provider: keys, sign-in, address and CA. */
+  remove_provider: { request: null; answer: ProviderInfo };
+  /** Ask a provider for its models with each of its keys, and say which work. */
+  test_provider: { request: null; answer: ProviderTest };
+  /** Begin a sign-in; the answer names the page to open. */
+  start_sign_in: { request: StartSignIn; answer: SignInStarted };
+  /** Hand in where the browser ended, or wait for it to come back. */
+  finish_sign_in: { request: FinishSignIn; answer: ProviderInfo };
+  /** Give up a sign-in; one that does not wait is fine. */
+  cancel_sign_in: { request: null; answer: null };
+  /** Tell what the caller has used and what it cost, by day, model or session. */
+  get_usage: { request: null; answer: UsageReport };
 }
 
 /** Where each operation stands. */
 export const OPERATIONS = {
   health: { method: "GET", path: "/healthz", idempotent: false },
+  ready: { method: "GET", path: "/readyz", idempotent: false },
+  openapi: { method: "GET", path: "/openapi.json", idempotent: false },
+  docs: { method: "GET", path: "/docs", idempotent: false },
+  manifest: { method: "GET", path: "/api/manifest", idempotent: false },
+  capabilities: { method: "GET", path: "/api/capabilities", idempotent: false },
+  login: { method: "POST", path: "/api/auth/login", idempotent: false },
   claim: { method: "POST", path: "/api/auth/claim", idempotent: false },
   pair: { method: "POST", path: "/api/auth/pair", idempotent: false },
   me: { method: "GET", path: "/api/auth/me", idempotent: false },
   logout: { method: "POST", path: "/api/auth/logout", idempotent: false },
+  list_tokens: { method: "GET", path: "/api/auth/tokens", idempotent: false },
+  create_token: { method: "POST", path: "/api/auth/tokens", idempotent: false },
+  revoke_token: { method: "DELETE", path: "/api/auth/tokens/{token}", idempotent: false },
+  list_users: { method: "GET", path: "/api/users", idempotent: false },
+  add_user: { method: "POST", path: "/api/users", idempotent: false },
+  remove_user: { method: "DELETE", path: "/api/users/{user}", idempotent: false },
+  change_password: { method: "PUT", path: "/api/users/{user}/password", idempotent: false },
   create_session: { method: "POST", path: "/api/sessions", idempotent: true },
   list_sessions: { method: "GET", path: "/api/sessions", idempotent: false },
   get_session: { method: "GET", path: "/api/sessions/{session}", idempotent: false },
+  update_session: { method: "PATCH", path: "/api/sessions/{session}", idempotent: true },
+  mark_read: { method: "POST", path: "/api/sessions/{session}/read", idempotent: false },
+  close_session: { method: "POST", path: "/api/sessions/{session}/close", idempotent: true },
+  delete_session: { method: "DELETE", path: "/api/sessions/{session}", idempotent: true },
   send_prompt: { method: "POST", path: "/api/sessions/{session}/prompts", idempotent: true },
   interrupt: { method: "POST", path: "/api/sessions/{session}/interrupt", idempotent: false },
+  withdraw_prompt: {
+    method: "POST",
+    path: "/api/sessions/{session}/prompts/{prompt}/withdraw",
+    idempotent: false,
+  },
+  resume_queue: { method: "POST", path: "/api/sessions/{session}/queue/resume", idempotent: false },
+  retry: { method: "POST", path: "/api/sessions/{session}/retry", idempotent: true },
+  resend: { method: "POST", path: "/api/sessions/{session}/turns/{turn}/resend", idempotent: true },
+  compact_session: { method: "POST", path: "/api/sessions/{session}/compact", idempotent: false },
+  fork_session: { method: "POST", path: "/api/sessions/{session}/fork", idempotent: true },
   get_view: { method: "GET", path: "/api/sessions/{session}/view", idempotent: false },
+  get_history: { method: "GET", path: "/api/sessions/{session}/history", idempotent: false },
   follow: { method: "GET", path: "/api/sessions/{session}/events", idempotent: false },
+  list_requests: { method: "GET", path: "/api/requests", idempotent: false },
+  follow_all: { method: "GET", path: "/api/events", idempotent: false },
   answer_permission: {
     method: "POST",
     path: "/api/sessions/{session}/permissions/{permission}",
     idempotent: true,
   },
+  answer_question: {
+    method: "POST",
+    path: "/api/sessions/{session}/questions/{question}",
+    idempotent: true,
+  },
+  declare_tools: { method: "PUT", path: "/api/sessions/{session}/tools", idempotent: true },
+  claim_call: {
+    method: "POST",
+    path: "/api/sessions/{session}/calls/{call}/claim",
+    idempotent: true,
+  },
+  report_progress: {
+    method: "POST",
+    path: "/api/sessions/{session}/calls/{call}/progress",
+    idempotent: false,
+  },
+  send_result: {
+    method: "POST",
+    path: "/api/sessions/{session}/calls/{call}/result",
+    idempotent: true,
+  },
+  upload_file: { method: "POST", path: "/api/files", idempotent: false },
+  download_file: { method: "GET", path: "/api/files/{file}", idempotent: false },
+  list_models: { method: "GET", path: "/api/models", idempotent: false },
+  list_providers: { method: "GET", path: "/api/providers", idempotent: false },
+  change_provider: { method: "PUT", path: "/api/providers/{provider}", idempotent: false },
+  remove_provider: { method: "DELETE", path: "/api/providers/{provider}", idempotent: false },
+  test_provider: { method: "POST", path: "/api/providers/{provider}/test", idempotent: false },
+  start_sign_in: { method: "POST", path: "/api/providers/{provider}/sign-in", idempotent: false },
+  finish_sign_in: {
+    method: "POST",
+    path: "/api/providers/{provider}/sign-in/finish",
+    idempotent: false,
+  },
+  cancel_sign_in: {
+    method: "POST",
+    path: "/api/providers/{provider}/sign-in/cancel",
+    idempotent: false,
+  },
+  get_usage: { method: "GET", path: "/api/usage", idempotent: false },
 } as const;

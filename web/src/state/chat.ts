@@ -6,12 +6,21 @@ import { emptyView, reduce } from "../core/reducer.ts";
 import { ApiFault, call } from "../platform/api.ts";
 import { Live, type LiveSink } from "../platform/live.ts";
 import type { Incoming } from "../protocol/events.ts";
-import type { CallView, Hello, PermissionRequested, SessionView } from "../protocol/types.gen.ts";
+import type {
+  AnswerQuestion,
+  CallView,
+  Hello,
+  PermissionRequested,
+  SessionView,
+} from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
 import { settleOutbox } from "./outbox.ts";
 
 /** The build that the server holds, once it is known. */
 export const serverBuild = signal<string | null>(null);
+
+/** Item id to the options that were chosen, and own words. */
+type Answers = AnswerQuestion["answers"];
 
 /** A session that is shown. */
 export class Chat implements LiveSink {
@@ -109,9 +118,19 @@ export class Chat implements LiveSink {
   /** Answers a permission request; tells what was wrong when the answer was not taken. */
   async answer(request: PermissionRequested, option: string, key: string): Promise<string | null> {
     const { permission, digest } = request;
+    const path = { session: this.session, permission };
+    return this.#answer(() => call("answer_permission", { path, key, body: { option, digest } }));
+  }
+
+  /** Answers all items of a question; tells what was wrong when the answers were not taken. */
+  async answerQuestion(question: string, answers: Answers, key: string): Promise<string | null> {
+    const path = { session: this.session, question };
+    return this.#answer(() => call("answer_question", { path, key, body: { answers } }));
+  }
+
+  async #answer(request: () => Promise<unknown>): Promise<string | null> {
     try {
-      const path = { session: this.session, permission };
-      await call("answer_permission", { path, key, body: { option, digest } });
+      await request();
       return null;
     } catch (error) {
       if (!(error instanceof ApiFault)) throw error;

@@ -18,6 +18,7 @@ from towline_agent.errors import (
     EndpointNotFound,
     LimitReached,
     ModelNotFound,
+    OutcomeUnknown,
     ProviderError,
     ProviderUnavailable,
     QuotaExhausted,
@@ -119,6 +120,7 @@ __all__ = [
     "OAuthTokens",
     "OpenAIChat",
     "OpenAIResponses",
+    "OutcomeUnknown",
     "OutputSpec",
     "Paced",
     "Piece",
@@ -162,6 +164,7 @@ __all__ = [
     "Workspace",
     "builtin_tools",
     "choose_model",
+    "compact",
     "connect",
     "cost",
     "discover",
@@ -230,6 +233,7 @@ _LATE: Final = {
     "towline_agent.tools.spawn": ("AgentRunner", "make_spawn_agent"),
     "towline_agent.workspaces.local": ("LocalWorkspace",),
     "towline_agent.workspaces.processes": ("kill_process",),
+    "towline_agent.shrink": ("compact",),
 }
 """What only some programs need, by module: imported when they ask for it. Type checkers read
 `__init__.pyi`."""

@@ -13,6 +13,7 @@ from towline_agent.errors import (
     EndpointNotFound,
     LimitReached,
     ModelNotFound,
+    OutcomeUnknown,
     ProviderError,
     ProviderUnavailable,
     QuotaExhausted,
@@ -86,6 +87,7 @@ from towline_agent.providers.transport import (
     TransportFailed,
 )
 from towline_agent.providers.vendors import VENDORS, Vendor
+from towline_agent.shrink import compact
 from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.output import OutputSpec
@@ -150,6 +152,7 @@ __all__ = [
     "OAuthTokens",
     "OpenAIChat",
     "OpenAIResponses",
+    "OutcomeUnknown",
     "OutputSpec",
     "Paced",
     "Piece",
@@ -193,6 +196,7 @@ __all__ = [
     "Workspace",
     "builtin_tools",
     "choose_model",
+    "compact",
     "connect",
     "cost",
     "discover",

@@ -24,6 +24,7 @@ from towline_protocol import (
     PermissionResolved,
     Preview,
     Process,
+    ResultBlock,
     Text,
     ToolCall,
     ToolEnded,
@@ -31,6 +32,7 @@ from towline_protocol import (
     ToolProgress,
     ToolProposed,
     ToolStarted,
+    block_text,
     format_time,
     permission_digest,
 )
@@ -336,7 +338,7 @@ class _Life:
             heed_cancel()
             self._end("failed", f"{tool.name} was cancelled by its own code.")
         except ToolError as error:
-            self._end("failed", error.message)
+            self._end(error.status, error.message)
         except AbortTurn as error:
             self._abort = error
             self._end("failed", error.message)
@@ -387,8 +389,17 @@ class _Life:
                 is_error=output.is_error,
                 duration_ms=round(took_s * 1000),
                 artifacts=output.artifacts,
+                files=self._keep_whole(output.content),
             )
         )
+
+    def _keep_whole(self, content: tuple[ResultBlock, ...]) -> tuple[str, ...]:
+        """Keep, for people, an output that the model is told only in part (C1.10)."""
+        whole = block_text(content)
+        if self._plan.keep is None or len(whole) <= self.result_limit:
+            return ()
+        file = self._plan.keep(whole, f"{self._call.id}-output.txt")
+        return () if file is None else (file,)
 
     def _emit(self, event: Event) -> None:
         self._host.emit(event)

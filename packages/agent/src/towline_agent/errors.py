@@ -16,7 +16,8 @@ TowlineError
 ├─ ToolError                   becomes a failed result, never ends a turn
 │  ├─ ToolInputInvalid         the arguments do not fit
 │  ├─ ToolDenied               a person, a rule or the root's fence said no
-│  └─ ToolTimeout              it took too long
+│  ├─ ToolTimeout              it took too long
+│  └─ OutcomeUnknown           it may or may not have had its effect
 ├─ AbortTurn                   a tool's one way to end the turn, as failed
 └─ LimitReached                a bound of the turn
 ```
@@ -37,6 +38,7 @@ __all__ = [
     "EndpointNotFound",
     "LimitReached",
     "ModelNotFound",
+    "OutcomeUnknown",
     "ProviderError",
     "ProviderUnavailable",
     "QuotaExhausted",
@@ -167,6 +169,8 @@ class ToolError(TowlineError):
     """A tool failed in an expected way; the model is told the message and the loop goes on."""
 
     code: ClassVar[str] = "rejected"
+    status: ClassVar[str] = "failed"
+    """What `ToolEnded` says of the call."""
 
 
 class ToolInputInvalid(ToolError):
@@ -183,6 +187,13 @@ class ToolTimeout(ToolError):
     """The tool took longer than it may."""
 
     code: ClassVar[str] = "deadline_exceeded"
+
+
+class OutcomeUnknown(ToolError):
+    """Whoever ran it is gone: it may or may not have had its effect (C5.5)."""
+
+    code: ClassVar[str] = "deadline_exceeded"
+    status: ClassVar[str] = "unknown"
 
 
 class AbortTurn(TowlineError):

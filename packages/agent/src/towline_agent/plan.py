@@ -66,6 +66,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Tools of the provider's own that it may use (A2.60)."""
     cache_key: str = ""
     """What the requests of one conversation share: its id (A2.29)."""
+    keep: Callable[[str, str], str | None] | None = None
+    """Keeps a long output, whole, under a name, and gives its hash for `ToolEnded.files` (C1.10);
+    `None` where nothing is kept."""
 
 
 class CallRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,8 +11,18 @@ import msgspec
 
 from towline.local_provider import LOCAL_MODEL, LocalProvider, OnNote, OnProgress, Warm
 from towline.picks import Picks
-from towline.secrets import stored_credential, stored_keys, stored_providers
-from towline_agent import VENDORS, Found, Transport, connect, discover, discover_local, list_models
+from towline.providers.reach import Reach
+from towline.secrets import stored_keys, stored_providers
+from towline_agent import (
+    VENDORS,
+    Found,
+    Transport,
+    connect,
+    discover,
+    discover_local,
+    installed_providers,
+    list_models,
+)
 from towline_agent import Choice as Newest
 from towline_agent import choose_model as choose_live
 from towline_protocol import TowlineError
@@ -24,6 +34,7 @@ __all__ = [
     "choose_model",
     "discover_signed_in",
     "find_model",
+    "is_known",
     "is_offered",
     "read_stored_keys",
 ]
@@ -145,6 +156,12 @@ async def find_model(
     return Choice(model=f"{provider}/{newest.model}", why=f"{why}, and it is {newest.why}.")
 
 
+def is_known(model: str) -> bool:
+    """Whether there is a provider for a `provider/model`; asks nobody."""
+    provider = model.partition("/")[0].partition("+")[0]
+    return model == LOCAL_MODEL or provider in VENDORS or provider in installed_providers()
+
+
 async def is_offered(
     model: str,
     environ: Mapping[str, str] = os.environ,
@@ -192,16 +209,14 @@ class Models:
         self,
         choice: Choice,
         *,
-        environ: Mapping[str, str] = os.environ,
-        stored: Mapping[str, Sequence[str]] | None = None,
+        reach: Reach | None = None,
         on_progress: OnProgress = lambda done, total, source: None,
         on_note: OnNote = lambda note: None,
         warm: Warm | None = None,
     ) -> None:
         self.choice = choice
         """The model of new sessions."""
-        self._environ = environ
-        self._stored = stored
+        self._reach = reach or Reach()
         self._on_progress = on_progress
         self._on_note = on_note
         self._warm = warm
@@ -228,6 +243,12 @@ class Models:
         """
         if model == LOCAL_MODEL:
             return Connection(self.local, self.local.slot)
-        provider = model.partition("/")[0].partition("+")[0]
-        credential = stored_credential(provider, self._environ) if self._stored else None
-        return Connection(connect(model, self._environ, stored=self._stored, credential=credential))
+        reach, provider = self._reach, model.partition("/")[0].partition("+")[0]
+        version = reach.version(provider)
+        made = connect(
+            model,
+            reach.environ_of(provider),
+            stored=reach.stored,
+            credential=reach.credential(provider),
+        )
+        return Connection(made, stale=lambda: reach.version(provider) != version)

@@ -25,7 +25,9 @@ from towline_client.testing import (
 from towline_protocol import (
     DENY,
     Fault,
+    Option,
     Preview,
+    QuestionItem,
     SessionClosed,
     SessionId,
     TurnFailed,
@@ -356,6 +358,50 @@ async def test_new_begins_another_session_and_a_failure_keeps_this_one() -> None
         assert len(desk.server.sessions) == 2
 
 
+async def test_a_turn_that_is_asked_for_again_is_waited_for() -> None:
+    async with _desk(_Keys("one", "/retry", None)) as desk:
+        written = await desk.end()
+    assert "· undone\n> one\nYou said: one\n" in written
+
+
+async def test_a_fork_is_what_is_talked_in_from_then_on() -> None:
+    async with _desk(_Keys("one", "/fork", "two", "/fork me", None)) as desk:
+        written = await desk.end()
+        first, fork = desk.server.sessions.values()
+    assert f"Go on with: towline chat --plain --session {fork.id}\n" in written
+    assert "/fork stands alone" in written
+    assert len(first.view.messages) == 2
+    assert len(fork.view.messages) == 4
+
+
+async def test_what_a_stop_holds_back_runs_once_it_is_resumed() -> None:
+    keys = _Keys("it", terminal=True)
+    async with _desk(keys, _hang) as desk:
+        await desk.paper.until("Working on it")
+        keys.queue.put_nowait("more")
+        await desk.paper.until("(waits for the turn's end)")
+        keys.idle.clear()
+        keys.queue.put_nowait("/interrupt")
+        await keys.idle.wait()
+        keys.queue.put_nowait("/resume")
+        await desk.paper.until("Working on more")
+
+
+async def test_what_is_said_after_a_stop_is_waited_for() -> None:
+    async def hang_once(turn: ScriptedTurn, text: str) -> None:
+        await turn.say(f"Working on {text}")
+        if text == "it":
+            await asyncio.Event().wait()
+
+    async with _desk(_Keys("it"), hang_once) as desk:
+        await desk.paper.until("Working on it")
+        async with Client("", transport=ScriptedTransport(desk.server)) as phone:
+            await (await phone.open(desk.session().id)).interrupt()
+        desk.keys.queue.put_nowait("more")
+        desk.keys.queue.put_nowait(None)
+        assert "Working on more\n" in await desk.end()
+
+
 async def test_a_folder_that_the_server_refuses_is_said_and_its_own_is_taken() -> None:
     server = ScriptedServer()
     outside = refuse("forbidden", "'/far' is outside the roots; add it with --root.")
@@ -398,3 +444,51 @@ async def test_without_colour_no_colour_is_written_and_a_poor_encoding_does_not_
     written = raw.getvalue()
     assert b"It went well: ? ?." in written
     assert re.search(rb"\x1b\[[0-9;]*[34][0-9]", written) is None
+
+
+_SIZE = QuestionItem(id="size", prompt="Which size?", options=(Option(id="s", label="Small"),))
+_NAME = QuestionItem(id="name", prompt="What name?", free_text=True)
+
+
+async def _asks(turn: ScriptedTurn, text: str) -> None:
+    answers = await turn.question(_SIZE, _NAME)
+    await turn.say(f"{text}: {answers['size'][0]} {answers['name'][0]}")
+
+
+@pytest.mark.rules("A5.36")
+@pytest.mark.parametrize("terminal", [False, True])
+async def test_a_question_is_answered_line_by_line(*, terminal: bool) -> None:
+    keys = _Keys("make one", terminal=terminal)
+    async with _desk(keys, _asks) as desk:
+        await desk.paper.until("Answer 1 of 2 (1-1): ")
+        for line in ("2", "1", "Ada"):
+            keys.queue.put_nowait(line)
+        await desk.paper.until("make one: s Ada\n")
+        desk.keys.queue.put_nowait(None)
+        written = await desk.end()
+    assert "Answer with a number from 1 to 1" in written
+    assert "Answer 2 of 2 (in words): " in written
+    assert "→ the question is settled\n" in written
+
+
+async def test_answers_that_the_server_refuses_can_be_given_again() -> None:
+    async with _desk(_Keys("go", "1", "Ada"), _asks) as desk:
+        desk.server.replies["answer_question"] = deque([refuse("rejected", "Not so.")])
+        await desk.paper.until("✗ Not so.")
+        desk.keys.queue.put_nowait("1")
+        desk.keys.queue.put_nowait("Bob")
+        desk.keys.queue.put_nowait(None)
+        assert "go: s Bob\n" in await desk.end()
+
+
+async def test_without_anybody_left_to_answer_the_agent_decides_or_the_turn_is_stopped() -> None:
+    async def in_words(turn: ScriptedTurn, text: str) -> None:
+        answers = await turn.question(_NAME)
+        await turn.say(answers["name"][0])
+
+    async with _desk(_Keys("go", None), in_words) as desk:
+        written = await desk.end()
+    assert "so the agent decides itself.\n" in written
+    assert "Nobody is here to answer; decide yourself." in written
+    async with _desk(_Keys("go", None), _asks) as desk:
+        assert "Nobody is left to answer, so the turn is stopped.\n" in await desk.end()

@@ -21,7 +21,7 @@ from towline.cli.main import app
 from towline.secrets import Login, edit_keys, keep_key, keep_login, open_wallet, stored_keys
 from towline_agent.providers.oauth import OAUTH_SERVICES
 from towline_agent.providers.testing import FakeAuthorization
-from towline_protocol import UsageError
+from towline_protocol import TowlineError, UsageError
 
 KEY = "sk-very-secret-1234"
 BACKUP = "sk-other-secret-5678"
@@ -50,7 +50,7 @@ def keys_fixture(headless_environ: dict[str, str], monkeypatch: pytest.MonkeyPat
 
 def _refused(result: Result) -> str:
     """The sentence with which a command ended."""
-    assert isinstance(result.exception, UsageError)
+    assert isinstance(result.exception, TowlineError)
     return result.exception.message
 
 
@@ -187,7 +187,7 @@ def test_a_key_typed_at_a_terminal_is_not_shown(headless_environ: dict[str, str]
     try:
         screen = _read_until(master, b"not shown): ")
         os.write(master, f"{KEY}\n".encode())
-        screen += _read_until(master, b"next start.")
+        screen += _read_until(master, b"There is no system keyring on this machine.")
         assert process.wait(END_S) == 0
     finally:
         process.kill()

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from towline.cli import main as command
@@ -49,6 +50,30 @@ def test_a_log_line_steers_no_terminal(
     monkeypatch.setattr(command, "app", lambda: logging.getLogger("towline").warning(_HIDDEN))
     command.main()
     assert capsys.readouterr().err.endswith(f"WARNING towline: {_SHOWN}\n")
+
+
+@pytest.mark.parametrize("setting", ["json", "JSON", "warning,json", "json, warning"])
+def test_a_log_for_programs_is_json_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], setting: str
+) -> None:
+    monkeypatch.setenv("TOWLINE_LOG", setting)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(command, "app", lambda: logging.getLogger("towline").warning(_HIDDEN))
+    command.main()
+    line = capsys.readouterr().err
+    assert line.endswith("}\n")
+    assert line.isascii()
+    assert msgspec.json.decode(line)["message"] == _HIDDEN
+
+
+@pytest.mark.parametrize("setting", ["loud", "info,debug", "json,loud"])
+def test_a_log_setting_that_is_none_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], setting: str
+) -> None:
+    monkeypatch.setenv("TOWLINE_LOG", setting)
+    with pytest.raises(SystemExit):
+        command.main()
+    assert f"TOWLINE_LOG={setting!r} is no level" in capsys.readouterr().err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ from towline_protocol import (
     QuestionAsked,
     QuestionId,
     QuestionItem,
+    QuestionResolved,
     SessionClosed,
     SessionView,
     Text,
@@ -357,12 +358,13 @@ def test_a_request_that_vanished_says_so_and_one_that_moved_its_deadline_says_no
     assert _play(_proposed(), _request(), _request()).count("? Run make test") == 1
 
 
-def test_a_question_is_shown_with_what_becomes_of_it() -> None:
-    item = QuestionItem(id="q", prompt="Which?", options=(Option(id="a", label="This"),))
+def test_a_question_is_shown_with_how_to_answer_and_its_end_but_not_its_moved_deadline() -> None:
+    options = (Option(id="a", label="This"), Option(id="b", label="That"))
+    item = QuestionItem(id="q", prompt="Which?", options=options)
     asked = QuestionAsked(question=QuestionId("qst_1"), items=(item,))
-    text = _play(asked, asked)
-    assert text.count("? Which?\n  - This\n") == 1
-    assert "cannot be answered here yet" in text
+    resolved = QuestionResolved(question=QuestionId("qst_1"), answers={"q": ("a",)}, by="phone")
+    text = _play(asked, asked, resolved)
+    assert text == "? Which?\n  1 This\n  2 That\n  Answer (1-2): \n→ the question is settled\n"
 
 
 def test_marks_notices_and_waits_are_lines() -> None:

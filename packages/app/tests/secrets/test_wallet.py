@@ -240,7 +240,8 @@ def test_a_provider_has_keys_and_a_sign_in_apart_from_each_other(stores: Stores)
     keep_login(stores.wallet, "gemini", LOGIN)
     whole = Kept(keys=("key-1", "key-2"), login=LOGIN)
     assert kept_secrets(stores.wallet, "gemini") == whole
-    assert read_kept(stores.wallet.read()) == {"gemini": whole}
+    placed = msgspec.structs.replace(whole, place="keyring")
+    assert read_kept(stores.wallet.read()) == {"gemini": placed}
     assert edit_keys(stores.wallet, "gemini", lambda keys: ()) is None
     assert kept_secrets(stores.wallet, "gemini") == Kept(login=LOGIN)
     forget_login(stores.wallet, "gemini")

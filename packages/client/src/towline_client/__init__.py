@@ -1,8 +1,10 @@
 """A client that cannot be shaken off: sessions, views, reconnection."""
 
+from towline_client.account import Account
 from towline_client.caller import Credential
 from towline_client.client import Client
 from towline_client.clock import Clock, LoopClock
+from towline_client.discovery import Discovery
 from towline_client.errors import (
     ClientError,
     CommandRejected,
@@ -11,12 +13,17 @@ from towline_client.errors import (
     TurnUnfinished,
     Unauthorized,
 )
+from towline_client.feed import FeedFrame
+from towline_client.life import Life, Settings
 from towline_client.link import LinkPolicy
+from towline_client.models import Models
+from towline_client.outcome import Outcome, PromptWatch, follow_prompt
 from towline_client.pump import Connection, Rebuilt, SessionEvent
-from towline_client.session import Outcome, PromptWatch, Session, follow_prompt
+from towline_client.session import Session
 from towline_client.transport import Call, Reply, StreamReply, Transport
 
 __all__ = [
+    "Account",
     "Call",
     "Client",
     "ClientError",
@@ -26,14 +33,19 @@ __all__ = [
     "ConnectionLost",
     "ContractUnavailable",
     "Credential",
+    "Discovery",
+    "FeedFrame",
+    "Life",
     "LinkPolicy",
     "LoopClock",
+    "Models",
     "Outcome",
     "PromptWatch",
     "Rebuilt",
     "Reply",
     "Session",
     "SessionEvent",
+    "Settings",
     "StreamReply",
     "Transport",
     "TurnUnfinished",

@@ -52,7 +52,7 @@ class Caller:
         *,
         params: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
-        body: msgspec.Struct | None = None,
+        body: msgspec.Struct | bytes | None = None,
         key: str | None = None,
         timeout_s: float = TIMEOUT_S,
         again: bool = True,
@@ -64,7 +64,7 @@ class Caller:
             answer: The type of its answer.
             params: Values for the braces of its path.
             query: Query parameters.
-            body: The request.
+            body: The request; bytes for an operation that takes them as they are.
             key: Its `Idempotency-Key`; one is minted when the operation takes one (C2.5).
             timeout_s: Seconds for each try.
             again: Whether a lost reply may be asked for again, under the same key.
@@ -76,14 +76,39 @@ class Caller:
             CommandRejected: The server said no.
         """
         reply = await self._send(name, params, query, body, key, timeout_s, again=again)
-        try:
-            return decode_answer(reply.body, answer)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise ContractUnavailable(
-                f"The answer to {name!r} cannot be read; the server may be newer than this client.",
-                status=reply.status,
-                reason="not_json",
-            ) from error
+        return _decode(name, reply, answer)
+
+    async def call_tagged(
+        self,
+        name: str,
+        answer: type[_T],
+        *,
+        params: Mapping[str, str],
+        body: msgspec.Struct | None = None,
+        key: str | None = None,
+        match: str | None = None,
+    ) -> tuple[_T, str]:
+        """Make one call whose answer has an `ETag`, and read both (C2.6). Raises as `call` does.
+
+        Args:
+            name: The operation's name.
+            answer: The type of its answer.
+            params: Values for the braces of its path.
+            body: The request.
+            key: Its `Idempotency-Key`.
+            match: The tag that must still count; `None` for any.
+        """
+        headers = {} if match is None else {"if-match": match}
+        reply = await self._send(
+            name, params, None, body, key, TIMEOUT_S, again=True, headers=headers
+        )
+        return _decode(name, reply, answer), reply.headers.get("etag", "")
+
+    async def fetch(
+        self, name: str, *, params: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
+    ) -> bytes:
+        """Make one call whose answer is bytes as they are. Raises as `call` does."""
+        return (await self._send(name, params, None, None, None, timeout_s, again=True)).body
 
     async def tell(
         self,
@@ -101,17 +126,17 @@ class Caller:
         self,
         name: str,
         *,
-        params: Mapping[str, str],
-        query: Mapping[str, str],
-        headers: Mapping[str, str],
+        params: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
         """Open a stream; inside is its body as it comes. Raises as `call` does."""
         operation = OPERATIONS[name]
         call = Call(
             operation=operation,
-            path=_fill(operation, params),
-            query=query,
-            headers=headers,
+            path=_fill(operation, params or {}),
+            query=query or {},
+            headers=headers or {},
             token=await self._token(operation),
         )
         async with self._transport.stream(call) as reply:
@@ -124,14 +149,15 @@ class Caller:
         name: str,
         params: Mapping[str, str] | None,
         query: Mapping[str, str] | None,
-        body: msgspec.Struct | None,
+        body: msgspec.Struct | bytes | None,
         key: str | None,
         timeout_s: float,
         *,
         again: bool,
+        headers: Mapping[str, str] | None = None,
     ) -> Reply:
         operation = OPERATIONS[name]
-        headers: dict[str, str] = {}
+        headers = dict(headers or {})
         if operation.idempotent:
             headers["idempotency-key"] = key or self._mint_key()
         call = Call(
@@ -139,10 +165,12 @@ class Caller:
             path=_fill(operation, params or {}),
             query=query or {},
             headers=headers,
-            body=None if body is None else encode(body),
+            body=encode(body) if isinstance(body, msgspec.Struct) else body,
             timeout_s=timeout_s,
         )
-        harmless = again and (operation.idempotent or operation.method == "GET")
+        # the same bytes twice are one file
+        twice = operation.idempotent or operation.raw or operation.method == "GET"
+        harmless = again and twice
         waits_s = RETRY_WAITS_S if harmless else ()
         for wait_s in waits_s:
             try:
@@ -174,6 +202,17 @@ class Caller:
         if isinstance(self._credential, str):
             return self._credential
         return await self._credential()
+
+
+def _decode(name: str, reply: Reply, answer: type[_T]) -> _T:
+    try:
+        return decode_answer(reply.body, answer)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ContractUnavailable(
+            f"The answer to {name!r} cannot be read; the server may be newer than this client.",
+            status=reply.status,
+            reason="not_json",
+        ) from error
 
 
 def _fill(operation: Operation, params: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """The transport over HTTP, on aiohttp. Imported with the first client that needs it."""
 
+import io
 import ipaddress
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,6 +21,8 @@ KEEP_ALIVE_S: Final = 10.0
 """Seconds an idle connection is kept: shorter than any server keeps it, so that a request does
 not meet one that is just being closed."""
 
+_LARGE: Final = 64 * 1024  # what a socket takes at once
+_BYTES: Final = "application/octet-stream"
 _LOST: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -74,16 +77,17 @@ class HttpTransport:
             self._session = None
 
     async def _send(self, call: Call, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
-        headers = {"accept": "text/event-stream" if call.operation.stream else "application/json"}
+        usual = call.operation.media or "application/json"
+        headers = {"accept": "text/event-stream" if call.operation.stream else usual}
         headers.update(call.headers)
         if call.body is not None:
-            headers["content-type"] = "application/json"
+            headers["content-type"] = _BYTES if call.operation.raw else "application/json"
         if call.token is not None:
             headers["authorization"] = f"Bearer {call.token}"
         return await self._opened().request(
             call.operation.method,
             self._url.joinpath(call.path.removeprefix("/"), encoded=True).with_query(call.query),
-            data=call.body,
+            data=_payload(call.body),
             headers=headers,
             timeout=limits,
             allow_redirects=False,
@@ -131,6 +135,11 @@ class _Chunks:
         if not chunk:
             raise StopAsyncIteration
         return chunk
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """What aiohttp sends without a word: a large body as a file, so that it goes piece by piece."""
+    return body if body is None or len(body) <= _LARGE else io.BytesIO(body)
 
 
 def _read_url(url: str) -> URL:

@@ -53,8 +53,12 @@ from towline_protocol import (
     Hello,
     Partial,
     ProtocolError,
+    Reset,
+    SessionChanged,
     SessionClosed,
     SessionId,
+    SessionRemoved,
+    SessionRows,
     SessionView,
     SseDecoder,
     TowlineError,
@@ -124,7 +128,8 @@ class Pump:
         self._session = session
         self._caller = caller
         self._clock = clock
-        self._reader = reader
+        self.reader = reader
+        """How this line names itself."""
         self._draw = draw
         self._state = LinkState(policy=policy)
         self._view = empty_view()
@@ -253,7 +258,7 @@ class Pump:
             async with self._caller.stream(
                 "follow",
                 params={"session": self._session},
-                query={"reader": self._reader},
+                query={"reader": self.reader},
                 headers={"last-event-id": str(after)},
             ) as chunks:
                 self._feed(Heard(attempt=attempt, **self._when()))
@@ -323,8 +328,10 @@ class Pump:
                 self._feed(GapSeen(attempt=attempt, **self._when()))
             case Broken():
                 self.broken += 1
-            case _:
+            case Reset():
                 self._feed(ResetSeen(attempt=attempt, retry_ms=frame.retry_ms, **self._when()))
+            case SessionRows() | SessionChanged() | SessionRemoved():
+                pass  # of the list: a session's own line has no use for them
 
     def _fold(self, attempt: int, frame: Envelope | Partial) -> None:
         view = reduce(self._view, frame)

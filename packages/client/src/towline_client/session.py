@@ -1,58 +1,55 @@
 """One session as a program holds it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-
-import msgspec
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from towline_client.caller import Caller
 from towline_client.errors import ConnectionLost, TurnUnfinished
 from towline_client.flow import Latest
+from towline_client.outcome import PromptWatch, follow_prompt
 from towline_client.pump import Connection, Pump, SessionEvent
 from towline_protocol import (
     AnswerPermission,
-    Fault,
+    AnswerQuestion,
+    CallId,
+    ClaimCall,
+    ClientBlock,
+    ClientCall,
+    ClientCallEnded,
+    ClientTool,
+    DeclareTools,
+    ForkSession,
+    History,
     Interrupt,
     Interrupted,
     Limits,
+    MarkRead,
     PermissionAnswered,
     PermissionId,
     PermissionRequested,
     PromptAccepted,
     PromptBlock,
     PromptId,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionId,
+    QueueResumed,
+    ReadMark,
+    ReportProgress,
+    Resend,
     SendPrompt,
+    SendResult,
     SessionId,
+    SessionInfo,
     SessionView,
     Text,
+    ToolsDeclared,
     TurnId,
     UsageError,
-    block_text,
+    Withdrawn,
 )
 
-__all__ = ["Outcome", "PromptWatch", "Session", "follow_prompt", "to_blocks"]
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How the turn of a prompt ended."""
-
-    kind: str
-    """`completed`, `failed`, `cancelled`, or `withdrawn` for a prompt that never ran."""
-    text: str = ""
-    """The last text of the turn."""
-    fault: Fault | None = None
-    """What went wrong, when it failed."""
-
-
-class PromptWatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a prompt on its way; see `follow_prompt`."""
-
-    prompt: PromptId
-    """The prompt."""
-    turn: TurnId | None = None
-    """The turn it went into, once known."""
-    queued: bool = False
-    """Whether it was seen waiting."""
+__all__ = ["Session", "to_blocks"]
 
 
 class Session:
@@ -79,6 +76,11 @@ class Session:
     def closed(self) -> bool:
         """Whether the line is over: closed here, or the session's end was read."""
         return self._task.done()
+
+    @property
+    def reader(self) -> str:
+        """How this line names itself: its calls are claimed by this name."""
+        return self._pump.reader
 
     @property
     def view(self) -> SessionView:
@@ -149,12 +151,124 @@ class Session:
             body=Interrupt(turn=turn),
         )
 
+    async def withdraw(self, prompt: PromptId) -> Withdrawn:
+        """Take back a prompt that waits; doing so twice is fine.
+
+        Raises:
+            CommandRejected: A turn has taken it (`gone`), or there was never such a prompt.
+        """
+        params = {"session": self.id, "prompt": prompt}
+        return await self._caller.call("withdraw_prompt", Withdrawn, params=params)
+
+    async def resume_queue(self) -> QueueResumed:
+        """Run the prompts that a stop holds back."""
+        return await self._caller.call("resume_queue", QueueResumed, params={"session": self.id})
+
+    async def retry(self, *, key: str | None = None) -> PromptAccepted:
+        """Undo the last turn and say its prompt again.
+
+        Args:
+            key: The prompt's own key, as that of `prompt`.
+
+        Raises:
+            CommandRejected: A turn runs (`conflict`), or none has run so far (`rejected`).
+        """
+        return await self._caller.call(
+            "retry", PromptAccepted, params={"session": self.id}, key=key
+        )
+
+    async def resend(
+        self,
+        turn: TurnId,
+        content: str | Sequence[PromptBlock],
+        *,
+        limits: Limits | None = None,
+        speak: bool = False,
+        key: str | None = None,
+    ) -> PromptAccepted:
+        """Go back to before a turn and say something else in its place.
+
+        Args:
+            turn: The turn that is undone, with all after it.
+            content: Words, or blocks.
+            limits: Bounds of the new turn.
+            speak: As in `prompt`.
+            key: The prompt's own key, as that of `prompt`.
+
+        Raises:
+            CommandRejected: A turn runs (`conflict`), there is no such turn, or it was summed up
+                or undone already (`rejected`).
+        """
+        return await self._caller.call(
+            "resend",
+            PromptAccepted,
+            params={"session": self.id, "turn": turn},
+            body=Resend(content=to_blocks(content), limits=limits, speak=speak),
+            key=key,
+        )
+
+    async def compact(self) -> SessionInfo:
+        """Sum the conversation up, to make room; `compacted` or a `notice` tells what came of it.
+
+        Raises:
+            CommandRejected: A turn runs (`conflict`), or the session is closed (`gone`).
+        """
+        return await self._caller.call("compact_session", SessionInfo, params={"session": self.id})
+
+    async def fork(
+        self, turn: TurnId | None = None, *, title: str | None = None, key: str | None = None
+    ) -> SessionInfo:
+        """Begin a new session that goes on from a turn of this one; `Client.open` takes its id.
+
+        Args:
+            turn: The last turn that it has; `None` for the last one that has ended.
+            title: Its title; `None` for the one of this session.
+            key: The same key again gives the same session.
+
+        Raises:
+            CommandRejected: The turn still runs (`conflict`), or there is none of that id.
+        """
+        return await self._caller.call(
+            "fork_session",
+            SessionInfo,
+            params={"session": self.id},
+            body=ForkSession(turn=turn, title=title),
+            key=key,
+        )
+
+    async def history(self, *, before: int | None = None, limit: int | None = None) -> History:
+        """A page of messages that are older than those of the view, oldest first.
+
+        Args:
+            before: The `seq` of the first message held, or the `next` of the page before; `None`
+                for the view's first one.
+            limit: About how many messages, 100 at most; `None` for the server's own number.
+        """
+        if before is None and self.view.messages:
+            before = self.view.messages[0].seq
+        asked = {"before": before, "limit": limit}
+        query = {name: str(value) for name, value in asked.items() if value is not None}
+        return await self._caller.call(
+            "get_history", History, params={"session": self.id}, query=query
+        )
+
+    async def mark_read(self, seq: int | None = None) -> int:
+        """Say how far the person has read; gives where the mark stands, which never goes back.
+
+        Args:
+            seq: The number of the last event seen; `None` for all of the view.
+        """
+        body = MarkRead(seq=self.view.seq if seq is None else seq)
+        params = {"session": self.id}
+        return (await self._caller.call("mark_read", ReadMark, params=params, body=body)).seq
+
     async def answer(
         self,
         request: PermissionRequested | PermissionId,
         option: str,
         *,
         note: str | None = None,
+        key: str | None = None,
     ) -> PermissionAnswered:
         """Decide a permission request; its digest is recited as it came (C5.11).
 
@@ -162,6 +276,7 @@ class Session:
             request: The request, or the id of one that is open in the view.
             option: The id of one of its options.
             note: Words for the model.
+            key: The same key again is the same answer.
 
         Raises:
             UsageError: No such request is open.
@@ -173,6 +288,125 @@ class Session:
             PermissionAnswered,
             params={"session": self.id, "permission": found.permission},
             body=AnswerPermission(option=option, digest=found.digest, note=note),
+            key=key,
+        )
+
+    async def answer_question(
+        self,
+        question: QuestionAsked | QuestionId,
+        answers: Mapping[str, str | Sequence[str]],
+        *,
+        key: str | None = None,
+    ) -> QuestionAnswered:
+        """Answer all items of a question.
+
+        Args:
+            question: The question, or its id.
+            answers: Item id to the id of the option, or to own words where the item takes them;
+                to several where it takes several.
+            key: The same key again is the same answer.
+
+        Raises:
+            CommandRejected: The answers do not fit, somebody else was first, or it has ended.
+        """
+        id_ = question.question if isinstance(question, QuestionAsked) else question
+        told = {
+            item: (said,) if isinstance(said, str) else tuple(said)
+            for item, said in answers.items()
+        }
+        return await self._caller.call(
+            "answer_question",
+            QuestionAnswered,
+            params={"session": self.id, "question": id_},
+            body=AnswerQuestion(answers=told),
+            key=key,
+        )
+
+    async def declare_tools(self, *tools: ClientTool, key: str | None = None) -> ToolsDeclared:
+        """Say which tools run here, in place of those said before; counts from the next turn on.
+
+        Args:
+            tools: The tools; none to take them back.
+            key: The same key again is the same declaration.
+
+        Raises:
+            ConnectionLost: No answer came.
+            CommandRejected: A tool does not hold, such as one called as the agent's own.
+        """
+        return await self._caller.call(
+            "declare_tools",
+            ToolsDeclared,
+            params={"session": self.id},
+            body=DeclareTools(reader=self.reader, tools=tools),
+            key=key,
+        )
+
+    async def claim(self, call: CallId, *, key: str | None = None) -> ClientCall:
+        """Take a call before running it; note its id first, to find it again after a crash.
+
+        Args:
+            call: The call.
+            key: The same key again is the same claim.
+
+        Raises:
+            ConnectionLost: No answer came; ask again before you run it.
+            CommandRejected: Somebody else has it (`conflict`), or it has ended (`gone`).
+        """
+        return await self._caller.call(
+            "claim_call",
+            ClientCall,
+            params={"session": self.id, "call": call},
+            body=ClaimCall(reader=self.reader),
+            key=key,
+        )
+
+    async def report_progress(
+        self, call: CallId, text: str, *, fraction: float | None = None
+    ) -> None:
+        """Show how far a claimed call is.
+
+        Args:
+            call: The call.
+            text: One line.
+            fraction: From 0 to 1.
+
+        Raises:
+            ConnectionLost: No answer came.
+            CommandRejected: The call is not this client's, or has ended.
+        """
+        await self._caller.tell(
+            "report_progress",
+            params={"session": self.id, "call": call},
+            body=ReportProgress(reader=self.reader, text=text, fraction=fraction),
+        )
+
+    async def send_result(
+        self,
+        call: CallId,
+        content: str | Sequence[ClientBlock],
+        *,
+        is_error: bool = False,
+        key: str | None = None,
+    ) -> ClientCallEnded:
+        """Say what a claimed call came to; it is durable when this returns.
+
+        Args:
+            call: The call.
+            content: Words, or blocks; a picture with its bytes as base 64, 20 MiB at most.
+            is_error: Whether the model is told that it failed.
+            key: The same key again is the same result.
+
+        Raises:
+            ConnectionLost: No answer came; the same result may be sent again.
+            CommandRejected: The call is not this client's, has ended, or the result does not hold.
+        """
+        blocks = (Text(text=content),) if isinstance(content, str) else tuple(content)
+        return await self._caller.call(
+            "send_result",
+            ClientCallEnded,
+            params={"session": self.id, "call": call},
+            body=SendResult(reader=self.reader, content=blocks, is_error=is_error),
+            key=key,
         )
 
     async def ask(self, text: str, *, limits: Limits | None = None) -> str:
@@ -224,38 +458,3 @@ class Session:
 def to_blocks(content: str | Sequence[PromptBlock]) -> tuple[PromptBlock, ...]:
     """Words or blocks as blocks."""
     return (Text(text=content),) if isinstance(content, str) else tuple(content)
-
-
-def follow_prompt(watch: PromptWatch, view: SessionView) -> tuple[PromptWatch, Outcome | None]:
-    """What a newer view says of a prompt; `None` while its turn has not ended.
-
-    Pure. Give back the watch with each view; a view may be skipped.
-    """
-    queued = any(waiting.prompt == watch.prompt for waiting in view.queue)
-    turn = watch.turn
-    for entry in view.messages:
-        if entry.id == watch.prompt and entry.role == "user":
-            turn = entry.turn
-    if turn is None:
-        if watch.queued and not queued:
-            return watch, Outcome(kind="withdrawn", text="the prompt was taken back")
-        return msgspec.structs.replace(watch, queued=queued), None
-    return msgspec.structs.replace(watch, turn=turn), _read_end(view, turn)
-
-
-def _read_end(view: SessionView, turn: TurnId) -> Outcome | None:
-    last = view.last_turn
-    # Ids sort by time and one turn runs at a time: a later turn means that this one is over.
-    if last is None or last.id < turn:
-        return None
-    said = ""
-    for entry in view.messages:
-        if entry.turn != turn:
-            continue
-        if entry.mark is not None and entry.mark.kind == "turn_failed":
-            return Outcome(kind="failed", text=entry.mark.text, fault=entry.mark.fault)
-        if entry.mark is not None and entry.mark.kind == "turn_cancelled":
-            return Outcome(kind="cancelled", text=entry.mark.text)
-        if entry.role == "assistant":
-            said = block_text(entry.content) or said
-    return Outcome(kind="completed", text=said)

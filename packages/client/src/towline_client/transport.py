@@ -31,7 +31,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     """Headers beside the credential, lower case."""
     body: bytes | None = None
-    """JSON."""
+    """JSON; bytes as they are for an operation whose body is `raw`."""
     token: str | None = None
     """The credential, asked for this request alone."""
     timeout_s: float = 30.0

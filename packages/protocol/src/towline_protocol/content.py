@@ -132,7 +132,8 @@ class Private(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wire_id: str | None = None
     """The provider's id of a call."""
     raw: Any = None
-    """The body of an opaque block."""
+    """The body of an opaque block; the whole text of one, or the whole arguments of a call, of
+    which the event shows only a part (C1.10)."""
 
 
 def strip_private(blocks: tuple[Block, ...]) -> tuple[tuple[Block, ...], tuple[Private, ...]]:
@@ -163,7 +164,10 @@ def strip_private(blocks: tuple[Block, ...]) -> tuple[tuple[Block, ...], tuple[P
 def restore_private(
     blocks: tuple[Block, ...], private: tuple[Private, ...] = ()
 ) -> tuple[Block, ...]:
-    """Put back what `strip_private` took out; parts that fit no block are left out."""
+    """Put back what `strip_private` took out, and what an event has no room for (C1.10).
+
+    Parts that fit no block are left out.
+    """
     parts = {part.block: part for part in private}
     return tuple(_restored(block, parts.get(place)) for place, block in enumerate(blocks))
 
@@ -172,13 +176,15 @@ def _restored(block: Block, part: Private | None) -> Block:
     if part is None:
         return block
     match block:
+        case Text():
+            return Text(text=part.raw) if isinstance(part.raw, str) else block
         case Thinking():
             return Thinking(text=block.text, redacted=block.redacted, signature=part.signature)
         case ToolCall():
             return ToolCall(
                 id=block.id,
                 name=block.name,
-                arguments=block.arguments,
+                arguments=part.raw if isinstance(part.raw, str) else block.arguments,
                 wire_id=part.wire_id,
                 signature=part.signature,
             )

@@ -1,12 +1,25 @@
-"""What one connection carries beside events: the control frames (C3.2 to C3.6, C1.6)."""
+"""What one connection carries beside events: the control frames (C3.2 to C3.6, C1.6, C2.12)."""
 
 import msgspec
 
+from towline_protocol.commands.session import SessionInfo
 from towline_protocol.content import Block
 from towline_protocol.events import Envelope
-from towline_protocol.ids import CallId, MessageId
+from towline_protocol.ids import CallId, MessageId, SessionId
 
-__all__ = ["CONTROL_FRAMES", "Broken", "Control", "Frame", "Gap", "Hello", "Partial", "Reset"]
+__all__ = [
+    "CONTROL_FRAMES",
+    "Broken",
+    "Control",
+    "Frame",
+    "Gap",
+    "Hello",
+    "Partial",
+    "Reset",
+    "SessionChanged",
+    "SessionRemoved",
+    "SessionRows",
+]
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,6 +73,27 @@ class Reset(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Milliseconds to wait before the next connection; jitter is in it."""
 
 
+class SessionRows(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a user's feed begins: the newest sessions, and all that need somebody (C2.12)."""
+
+    sessions: tuple[SessionInfo, ...]
+    """Their rows, newest first."""
+
+
+class SessionChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A row of the list, new or changed (C2.12)."""
+
+    session: SessionInfo
+    """The row as it is now."""
+
+
+class SessionRemoved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A session was deleted (C2.12)."""
+
+    session: SessionId
+    """Its id."""
+
+
 class Broken(msgspec.Struct, frozen=True, kw_only=True):
     """A frame that could not be read; counted and skipped (C1.11)."""
 
@@ -67,7 +101,7 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     """What was wrong, without the frame's content."""
 
 
-Control = Hello | Partial | Gap | Reset
+Control = Hello | Partial | Gap | Reset | SessionRows | SessionChanged | SessionRemoved
 """A frame without a number that never moves the cursor (C3.4)."""
 
 Frame = Envelope | Control
@@ -78,5 +112,8 @@ CONTROL_FRAMES: dict[str, type[Control]] = {
     "hello": Hello,
     "partial": Partial,
     "reset": Reset,
+    "session": SessionChanged,
+    "session_removed": SessionRemoved,
+    "sessions": SessionRows,
 }
 """SSE event name to control frame."""

@@ -4,11 +4,8 @@ Two files are made from the Python types, and a test holds that they are fresh: 
 sentences that document them, and the shapes, by which a reader checks what came over the wire.
 """
 
-import ast
 import inspect
-import itertools
 import re
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -18,8 +15,9 @@ import msgspec
 from msgspec import inspect as types
 
 from towline_protocol.artifacts import Artifact
-from towline_protocol.commands import Problem, PromptBlock
+from towline_protocol.commands import ClientBlock, Problem, PromptBlock
 from towline_protocol.content import Block, ResultBlock
+from towline_protocol.docstrings import field_docs
 from towline_protocol.events import Delta, Envelope, Event, StoredEvent
 from towline_protocol.faults import FAULT_CODES
 from towline_protocol.frames import CONTROL_FRAMES, Control, Frame
@@ -35,6 +33,7 @@ __all__ = ["typescript_shapes", "typescript_types"]
 _UNIONS: Final[dict[str, Any]] = {
     "Artifact": Artifact,
     "Block": Block,
+    "ClientBlock": ClientBlock,
     "Control": Control,
     "Delta": Delta,
     "Event": Event,
@@ -47,8 +46,6 @@ _UNIONS: Final[dict[str, Any]] = {
 
 _HEAD: Final = "// Made from the Python types by `make types`; do not edit.\n"
 _WIDTH: Final = 100
-
-_Struct = type[msgspec.Struct]
 
 
 def typescript_types() -> str:
@@ -156,7 +153,7 @@ def _optional(info: types.StructType, field: types.Field) -> bool:
 
 
 def _interface(info: types.StructType) -> str:
-    docs = _field_docs(info.cls)
+    docs = field_docs(info.cls)
     lines = [_comment(inspect.cleandoc(info.cls.__doc__ or ""), "")]
     lines.append(f"export interface {info.cls.__name__} {{")
     if info.tag is not None:
@@ -254,36 +251,6 @@ def _operations() -> str:
     lines.append("}\n\n/** Where each operation stands. */")
     lines.append(f"export const OPERATIONS = {_literal(rows)} as const;\n")
     return "\n".join(lines)
-
-
-def _field_docs(cls: _Struct) -> dict[str, str]:
-    """The strings under the attributes of a struct and of what it is made from."""
-    docs: dict[str, str] = {}
-    for part in reversed(cls.__mro__):
-        if part.__module__.startswith("towline_protocol."):
-            docs |= _module_docs(part.__module__)[part.__name__]
-    return docs
-
-
-@cache
-def _module_docs(module: str) -> dict[str, dict[str, str]]:
-    """Class to field to the string under it, out of a module's source."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {
-        node.name: dict(_under_fields(node)) for node in tree.body if isinstance(node, ast.ClassDef)
-    }
-
-
-def _under_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for field, under in itertools.pairwise(node.body):
-        match field, under:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                yield name, inspect.cleandoc(text)
-            case _:
-                pass
 
 
 def _comment(text: str, indent: str) -> str:

@@ -1,6 +1,6 @@
 """From events to the messages a provider must see, always well paired (C5.7, D6)."""
 
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -54,12 +54,15 @@ _SEEN: Final = frozenset(
 class _Entry:
     """One message of the conversation, with what is needed to find it again."""
 
-    __slots__ = ("calls", "id", "message", "results", "turn")
+    __slots__ = ("calls", "id", "message", "opens", "results", "turn")
 
-    def __init__(self, id_: str, turn: TurnId | None, message: Message) -> None:
+    def __init__(
+        self, id_: str, turn: TurnId | None, message: Message, *, opens: bool = False
+    ) -> None:
         self.id = id_
         self.turn = turn
         self.message = message
+        self.opens = opens  # it is the prompt that the turn began with
         self.calls = tuple(block for block in message.content if isinstance(block, ToolCall))
         self.results: Message | None = None  # made once: the same objects are sent with every step
 
@@ -111,7 +114,7 @@ class Transcript:
     def _take(self, event: Event, private: tuple[Private, ...], turn: TurnId | None) -> None:
         match event:
             case ToolEnded():
-                self._end_call(event)
+                self._end_call(event, private)
             case MessageEnded():
                 self._end_message(event, private)
             case StepStarted():
@@ -177,6 +180,16 @@ class Transcript:
         calls = self._entries[-1].calls
         return tuple(call for call in calls if call.id not in self._results)
 
+    def opening(self, turn: TurnId) -> tuple[Block, ...] | None:
+        """What the prompt said that a turn began with; `None` when that stands here no more.
+
+        It is gone once it was summed up, or the conversation went back to before it.
+        """
+        for entry in self._entries:
+            if entry.opens and entry.turn == turn:
+                return entry.message.content
+        return None
+
     def answered(self) -> bool:
         """Whether it ends with words of the model and no calls."""
         if not self._entries:
@@ -237,7 +250,9 @@ class Transcript:
     def _deliver(self, event: PromptDelivered) -> None:
         content = self._prompts.pop(event.prompt, None)
         if content is not None:
-            self._entries.append(_Entry(event.prompt, event.turn, Message("user", content)))
+            message = Message("user", content)
+            opens = event.how == "started"
+            self._entries.append(_Entry(event.prompt, event.turn, message, opens=opens))
 
     def _end_message(self, event: MessageEnded, private: tuple[Private, ...]) -> None:
         content = restore_private(event.content, private)
@@ -247,8 +262,11 @@ class Transcript:
             message = Message("assistant", content, self._model)
             self._entries.append(_Entry(event.message, self._turn, message))
 
-    def _end_call(self, event: ToolEnded) -> None:
-        result = ToolResult(call=event.call, content=event.content, is_error=event.is_error)
+    def _end_call(self, event: ToolEnded, private: tuple[Private, ...]) -> None:
+        content = event.content
+        if private:
+            content = cast("tuple[ResultBlock, ...]", restore_private(content, private))
+        result = ToolResult(call=event.call, content=content, is_error=event.is_error)
         self._results.setdefault(event.call, result)  # the first one wins (C5.7)
 
     def _unsettled(self) -> list[Message]:

@@ -33,7 +33,7 @@ __all__ = [
     "TurnView",
 ]
 
-REDUCER_VERSION: Final = 1
+REDUCER_VERSION: Final = 2
 """Goes up when the same log reduces to another view: older snapshots are rebuilt (D4)."""
 
 
@@ -114,7 +114,7 @@ class CallView(_View, frozen=True, kw_only=True):
     effect: str
     """What kind of thing it does."""
     arguments: str
-    """JSON text as the model wrote it."""
+    """JSON text as the model wrote it; of a long one the ends, with a mark (C1.10)."""
     status: str
     """`pending`, `in_progress`, `completed`, `failed`, `denied`, `cancelled` or `unknown`."""
     preview: Preview | None = None
@@ -141,6 +141,14 @@ class CallView(_View, frozen=True, kw_only=True):
     """Files it changed."""
     decision: Decision | None = None
     """How its permission request was resolved."""
+    expires_at: str | None = None
+    """When a client must have answered it, RFC 3339; `None` for what the server runs itself."""
+    claimed_by: str | None = None
+    """The client that took it."""
+    arguments_file: str | None = None
+    """The content hash of the whole arguments, when they are too long for an event."""
+    files: tuple[str, ...] = ()
+    """Content hashes of files it left, its whole output among them when that is long."""
 
 
 class TurnView(_View, frozen=True, kw_only=True):
@@ -221,6 +229,8 @@ class SessionView(_View, frozen=True, kw_only=True):
     """RFC 3339 time of its last stored event."""
     archived: bool = False
     """Whether it is put away."""
+    labels: tuple[str, ...] = ()
+    """What people sort it by."""
     closed: str | None = None
     """Why it takes no more prompts."""
     turn: TurnView | None = None

@@ -5,6 +5,8 @@ here they are arguments.
 """
 
 import difflib
+import ipaddress
+import math
 import os
 import re
 import tomllib
@@ -21,6 +23,7 @@ __all__ = ["CONFIG_KEYS", "ENVIRONMENT_PREFIX", "Config", "load_config"]
 ENVIRONMENT_PREFIX: Final = "TOWLINE_"
 """`TOWLINE_PORT` sets `port`, and so on. Other variables with this prefix are not ours to judge."""
 
+_MOST_SESSIONS: Final = 10_000  # each has its place in memory
 _LONGEST_WINDOW_S: Final = 7 * 24 * 3600  # a week: a longer wait is a mistyped number
 
 
@@ -43,8 +46,29 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The mode of new sessions: `ask` or `auto`."""
     permission_window_s: float = 120.0
     """Seconds until a permission nobody answers is denied (C5.9)."""
+    permission_window_away_s: float = 1800.0
+    """The same, and for questions too, once somebody was called from elsewhere (C5.9)."""
+    orphan_turn: str = "continue"
+    """What becomes of a turn that nobody watches: `continue` or `interrupt` (C5.13)."""
+    orphan_turn_s: float = 60.0
+    """Seconds without a reader after which `interrupt` does so."""
+    live_sessions: int = 8
+    """Sessions of a user that may run, wait for a person or be read at once (C6)."""
+    daily_cost: float | None = None
+    """US dollars that each user's day (UTC) may cost, as far as prices are known; `None` for no
+    bound."""
     server_name: str = "towline"
     """What the server calls itself on screens."""
+    hosts: tuple[str, ...] = ()
+    """Names beside its own that the server is reached by, such as one that a proxy serves."""
+    url: str | None = None
+    """The address that links name, such as `https://desk.example.org`, when it is another one than
+    is listened at; its name counts as one of `hosts`."""
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    """Addresses of reverse proxies, whose word counts on where a request comes from."""
+    origins: tuple[str, ...] = ()
+    """Pages of other sites that may call this server: `scheme://host[:port]` each (C2.8), or `*`
+    for any that comes with a token of its own."""
     tools: tuple[str, ...] = ()
     """Tools beside the ones that are there: `pkg.module:name` adds what stands there, `-NAME`
     switches a set off (A4.63, A4.64)."""
@@ -98,6 +122,18 @@ def _window(value: Any) -> float:
     return float(value)
 
 
+def _sessions(value: Any) -> int:
+    if type(value) is not int or not 1 <= value <= _MOST_SESSIONS:
+        raise ValueError
+    return value
+
+
+def _dollars(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError
+    return float(value)
+
+
 def _folder(value: Any) -> Path:
     try:
         path = Path(_text(value)).expanduser()
@@ -123,6 +159,40 @@ def _tools(value: Any) -> tuple[str, ...]:
     return entries
 
 
+def _origins(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError  # noqa: TRY004 - as above
+    entries = tuple(_text(item).lower() for item in cast("list[Any]", value))
+    if not all(map(_ORIGIN.fullmatch, entries)):
+        raise ValueError
+    return entries
+
+
+def _hosts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError  # noqa: TRY004 - as above
+    entries = tuple(_text(item).lower() for item in cast("list[Any]", value))
+    if not all(map(_HOST.fullmatch, entries)):
+        raise ValueError
+    return entries
+
+
+def _url(value: Any) -> str:
+    text = _text(value).rstrip("/")
+    if not _URL.fullmatch(text):
+        raise ValueError
+    return text
+
+
+def _addresses(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError  # noqa: TRY004 - as above
+    entries = tuple(_text(item) for item in cast("list[Any]", value))
+    for entry in entries:
+        ipaddress.ip_network(entry)  # an address is a network of one
+    return entries
+
+
 def _split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -131,6 +201,9 @@ def _split_paths(text: str) -> list[str]:
     return [part for part in text.split(os.pathsep) if part]
 
 
+_HOST: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|[0-9a-f:]*:[0-9a-f:.]*")
+_URL: Final = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_ORIGIN: Final = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^\s/,*]+")
 _TOOL: Final = re.compile(r"-\S+|[\w.]+:[\w.]+")
 _SECONDS: Final = f"a number of seconds from 1 to {_LONGEST_WINDOW_S}"
 
@@ -143,7 +216,22 @@ _KEYS: Final[dict[str, _Key]] = {
     "fallbacks": _Key(_models, "a list of 'provider/model'", _split_list),
     "mode": _Key(_one_of("ask", "auto"), "'ask' or 'auto'"),
     "permission_window_s": _Key(_window, _SECONDS, float),
+    "permission_window_away_s": _Key(_window, _SECONDS, float),
+    "orphan_turn": _Key(_one_of("continue", "interrupt"), "'continue' or 'interrupt'"),
+    "orphan_turn_s": _Key(_window, _SECONDS, float),
+    "live_sessions": _Key(_sessions, f"a whole number from 1 to {_MOST_SESSIONS}", int),
+    "daily_cost": _Key(_dollars, "a number of US dollars above 0", float),
     "server_name": _Key(_text, "some text"),
+    "hosts": _Key(_hosts, "a list of names without ports, such as 'desk.example.org'", _split_list),
+    "url": _Key(_url, "an address without a path, such as 'https://desk.example.org'"),
+    "proxies": _Key(
+        _addresses,
+        "a list of addresses or networks, such as '10.0.0.2' or '10.0.0.0/8'",
+        _split_list,
+    ),
+    "origins": _Key(
+        _origins, "a list of origins such as 'https://app.example.org', or ['*']", _split_list
+    ),
     "tools": _Key(
         _tools,
         "a list of 'pkg.module:name', which adds tools, and '-NAME', which switches a set off",

@@ -11,17 +11,31 @@ TowlineError
 │  ├─ Rejected                 a well-formed wish that cannot be granted
 │  ├─ RootForbidden            a folder outside the server's roots (D2)
 │  ├─ CursorExpired            the list cannot go on from that cursor
+│  ├─ SessionLimit             as many of the user's sessions are live as may be (C6)
 │  └─ TooManyReaders           all reader places of the session are taken (C6)
 ├─ StoreError                  the store could not do its work
 │  ├─ StoreFull                no room on the disk
 │  ├─ StoreCorrupt             what is stored is not what was written
 │  └─ StoreLocked              another process owns the data folder (C5.3)
 ├─ AccessDenied                no credential, or an unknown one
-├─ TooManyTries                too many wrong codes
+├─ TooManyTries                too many wrong codes or passwords
+├─ WrongPassword               the old password that a new one needs is another one
+├─ UserNotFound, TokenNotFound nobody of that name, no token of that id
+├─ UserConflict                the name is taken, or the user must stay
+├─ TooManyTokens               a user has as many as there may be
+├─ NotOffered                  the server is part of another one, which knows who is who
 ├─ KeyReused                   one idempotency key, two bodies
 ├─ StillRunning                the first request of an idempotency key takes too long
+├─ FileNotFound              no such file, or not this user's (C2.9)
 ├─ BodyTooLarge, MediaUnsupported, RouteNotFound, MethodRefused, Draining
+├─ DeadlineExceeded            a request took longer than it gave itself (C2.7)
+├─ Starting                    the server is not up yet
 ├─ AdminOnly                   only an admin may do it
+├─ BudgetSpent                 the user's day has cost what it may
+├─ ProviderNotFound            no such provider
+├─ ProvidersAbsent             this server keeps no keys for anybody
+├─ ConsentPending              nobody has consented to a sign-in so far
+├─ UpstreamUnavailable         a provider does not answer
 ├─ Stale                       what was read has changed since (C2.6)
 ├─ HostRefused                 a host or origin that is not ours
 └─ AddressInUse                another program listens there
@@ -38,21 +52,29 @@ __all__ = [
     "AdminOnly",
     "AlreadyAnswered",
     "BodyTooLarge",
+    "BudgetSpent",
+    "ConsentPending",
     "CursorExpired",
+    "DeadlineExceeded",
     "Draining",
+    "FileNotFound",
     "HostRefused",
     "InboxFull",
     "KeyReused",
     "MediaUnsupported",
     "MethodRefused",
+    "ProviderNotFound",
+    "ProvidersAbsent",
     "Rejected",
     "RootForbidden",
     "RouteNotFound",
     "SessionBusy",
     "SessionError",
     "SessionGone",
+    "SessionLimit",
     "SessionNotFound",
     "Stale",
+    "Starting",
     "StillRunning",
     "StoreCorrupt",
     "StoreError",
@@ -60,6 +82,7 @@ __all__ = [
     "StoreLocked",
     "TooManyReaders",
     "TooManyTries",
+    "UpstreamUnavailable",
 ]
 
 
@@ -89,6 +112,12 @@ class CursorExpired(SessionError):
     """A page of the session list cannot go on from that cursor: ask for the first page."""
 
     code: ClassVar[str] = "precondition_failed"
+
+
+class SessionLimit(SessionError):
+    """As many of the user's sessions are live as may be (C6); try again when one is not."""
+
+    code: ClassVar[str] = "capacity_exceeded"
 
 
 class TooManyReaders(SessionError):
@@ -139,6 +168,12 @@ class StillRunning(TowlineError):
     code: ClassVar[str] = "upstream_unavailable"
 
 
+class FileNotFound(TowlineError):
+    """There is no file of that hash, or it is not this user's; both look the same (C2.9)."""
+
+    code: ClassVar[str] = "not_found"
+
+
 class BodyTooLarge(TowlineError):
     """The body is larger than the operation takes (C6)."""
 
@@ -170,15 +205,93 @@ class Draining(TowlineError):
 
 
 class TooManyTries(TowlineError):
-    """Too many wrong codes in a short time; wait before the next one."""
+    """Too many wrong codes or passwords in a short time; wait before the next one."""
 
     code: ClassVar[str] = "rate_limited"
+
+
+class WrongPassword(TowlineError):
+    """The old password, which a change of one's own needs, is missing or another one."""
+
+    code: ClassVar[str] = "rejected"
+
+
+class UserNotFound(TowlineError):
+    """There is no user of that name, or it is not the caller's to know (C2.9)."""
+
+    code: ClassVar[str] = "not_found"
+
+
+class TokenNotFound(TowlineError):
+    """The caller has no token of that id; another user's looks the same (C2.9)."""
+
+    code: ClassVar[str] = "not_found"
+
+
+class UserConflict(TowlineError):
+    """The name is taken, was taken once, or belongs to a user who must stay."""
+
+    code: ClassVar[str] = "conflict"
+
+
+class TooManyTokens(TowlineError):
+    """The user has as many tokens for programs as there may be; revoke one first."""
+
+    code: ClassVar[str] = "capacity_exceeded"
+
+
+class NotOffered(TowlineError):
+    """This server does not do that: it is part of another one, which knows who is who."""
+
+    code: ClassVar[str] = "capability_unavailable"
+
+
+class DeadlineExceeded(TowlineError):
+    """The request took longer than its `towline-timeout` (C2.7)."""
+
+    code: ClassVar[str] = "deadline_exceeded"
+
+
+class Starting(TowlineError):
+    """The server is not up yet; come back in a moment."""
+
+    code: ClassVar[str] = "upstream_unavailable"
 
 
 class AdminOnly(TowlineError):
     """The operation is for admins."""
 
     code: ClassVar[str] = "forbidden"
+
+
+class BudgetSpent(TowlineError):
+    """The user's day has cost what it may (`daily_cost`); the next one begins at midnight, UTC."""
+
+    code: ClassVar[str] = "rate_limited"
+
+
+class ProviderNotFound(TowlineError):
+    """There is no provider of that name."""
+
+    code: ClassVar[str] = "not_found"
+
+
+class ProvidersAbsent(TowlineError):
+    """This server was started without anybody who knows models and keeps keys."""
+
+    code: ClassVar[str] = "capability_unavailable"
+
+
+class ConsentPending(TowlineError):
+    """A sign-in still waits for a person; ask again once they have consented."""
+
+    code: ClassVar[str] = "conflict"
+
+
+class UpstreamUnavailable(TowlineError):
+    """A provider, or a store of keys, does not answer; the same request may work in a moment."""
+
+    code: ClassVar[str] = "upstream_unavailable"
 
 
 class Stale(TowlineError):

@@ -8,7 +8,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,18 +18,26 @@ import uvicorn
 
 from towline_agent import Clock, Mint, SystemClock, mint_now
 from towline_protocol import UsageError
-from towline_server.api.access import Access
+from towline_server.api.access import Access, Authenticate
+from towline_server.api.accounts import check_exposure
 from towline_server.api.app import make_app
 from towline_server.api.guard import Guard
 from towline_server.api.handlers import Service
+from towline_server.api.readiness import Readiness
 from towline_server.api.remember import Repeats
 from towline_server.api.stream import Streams
+from towline_server.auth.hosts import Hosts, is_loopback, reach_url
+from towline_server.auth.password import Passwords
 from towline_server.auth.token import new_token
 from towline_server.config import Config
 from towline_server.errors import StoreError
+from towline_server.models.providers import Providers
 from towline_server.sessions.agents import Agents, AgentSpec, Connect
+from towline_server.sessions.budget import Budget
+from towline_server.sessions.deadline import Patience
+from towline_server.sessions.files import Files
 from towline_server.sessions.registry import Sessions
-from towline_server.store import idempotency, meta, tokens
+from towline_server.store import attachments, idempotency, meta, tombstones
 from towline_server.store.sqlite_store import SqliteStore, open_store
 from towline_server.store.writer import CommitHook
 from towline_server.stream.connection import StreamProtocol
@@ -45,6 +53,7 @@ __all__ = [
     "RunFile",
     "build_app",
     "serve",
+    "sweep",
     "uvicorn_config",
 ]
 
@@ -66,16 +75,21 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     token: str
     """A token that lives as long as the process."""
 
+    def __repr__(self) -> str:
+        return f"RunFile({self.url!r})"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:
     """The server listens."""
 
     url: str
-    """Its address."""
-    code: str
+    """Its address on this machine."""
+    link: str
+    """Its address for other devices."""
+    code: str = field(repr=False)
     """A one-time code for the first device."""
-    token: str
+    token: str = field(repr=False)
     """The token of `run.json`."""
     resumed: int
     """Sessions that were taken up again."""
@@ -83,7 +97,7 @@ class Ready:
     @property
     def pairing_url(self) -> str:
         """The page, with the code in its fragment: it never reaches a server's log."""
-        return f"{self.url}/#code={self.code}"
+        return f"{self.link}/#code={self.code}"
 
 
 async def serve(
@@ -93,6 +107,8 @@ async def serve(
     connect: Connect,
     default_model: str,
     version: str,
+    knows: Callable[[str], bool] = lambda model: True,
+    providers: Providers | None = None,
     on_ready: Callable[[Ready], None],
     on_drain: Callable[[int], None] = lambda turns: None,
     run_file: Path | None = None,
@@ -110,6 +126,8 @@ async def serve(
         connect: Finds a model's provider.
         default_model: The model of a session that names none.
         version: The version that is shown to clients.
+        knows: Whether there is a provider for a `provider/model`; says it at once.
+        providers: Knows models and keeps keys; `None` when nobody does.
         on_ready: Told once, when the server listens.
         on_drain: Told once, when a stop begins, how many turns still run.
         run_file: Where to leave the address for programs of this user; removed at the end.
@@ -123,29 +141,33 @@ async def serve(
         AddressInUse: The port is taken.
         StoreLocked: Another server owns the data folder.
         StoreError: The store cannot be used.
+        UsageError: The network would be let in, and no user has a password.
     """
     clock = clock or SystemClock()
     others = 0 if port_fixed else _PORTS
-    with contextlib.closing(open_listener(config.host, config.port, others=others)) as listener:
-        store = await open_store(config.data_dir, mint=mint, on_commit=on_commit)
-        fleet = Agents(
-            agents,
-            connect=connect,
-            default_model=default_model,
-            clock=clock,
-            mint=mint,
-            hidden=_own_places(config, run_file),
-        )
-        try:
+    store = await open_store(config.data_dir, mint=mint, on_commit=on_commit)
+    fleet = Agents(
+        agents,
+        connect=connect,
+        default_model=default_model,
+        clock=clock,
+        mint=mint,
+        hidden=_own_places(config, run_file),
+        knows=knows,
+    )
+    try:
+        await check_exposure(config.host, store)  # before anybody can knock
+        with contextlib.closing(open_listener(config.host, config.port, others=others)) as listener:
             built = await build_app(
                 config, store=store, fleet=fleet, url=_url(listener), version=version,
-                clock=clock, mint=mint, token=new_token(),
+                clock=clock, mint=mint, token=new_token(), link=_link(config, listener),
+                providers=providers,
             )  # fmt: skip
             told = (on_ready, on_drain)
             await _run(built, listener, store, clock, told, run_file, grace_s)
-        finally:
-            await fleet.aclose()
-            await store.close()
+    finally:
+        await fleet.aclose()
+        await store.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,8 +183,12 @@ class BuiltApp:
     access: Access
     """Who may come in."""
     url: str
-    """The address it is reached at."""
-    token: str
+    """The address it is reached at on this machine."""
+    link: str
+    """The address that links name."""
+    proxies: tuple[str, ...]
+    """The addresses whose word counts on where a request comes from."""
+    token: str = field(repr=False)
     """The token for programs of this user."""
 
 
@@ -176,6 +202,11 @@ async def build_app(
     clock: Clock,
     mint: Mint,
     token: str,
+    link: str | None = None,
+    providers: Providers | None = None,
+    passwords: Passwords | None = None,
+    authenticate: Authenticate | None = None,
+    pages: bool = True,
     heartbeat_s: float = HEARTBEAT_S,
     stall_s: float = STALL_S,
 ) -> BuiltApp:
@@ -185,26 +216,41 @@ async def build_app(
         config: The settings.
         store: Keeps the log.
         fleet: The agents.
-        url: The address that pairing links name.
+        url: The address on this machine.
         version: The version that is shown to clients.
         clock: Time.
         mint: Ids.
         token: The token for programs of this user.
+        link: The address that pairing links name; `url` when left out.
+        providers: Knows models and keeps keys; `None` when nobody does.
+        passwords: Hashes passwords; argon2id when left out.
+        authenticate: Says who is asking, in place of users and tokens of the server's own.
+        pages: Whether the web page is served.
         heartbeat_s: Seconds between heartbeats of a stream.
         stall_s: Seconds after which a stream that nobody takes is cut.
 
     Raises:
         StoreError: The store cannot be used.
     """
+    files = Files(store, clock.now_ms)
+    budget = Budget(store, now_ms=clock.now_ms, daily_cost=config.daily_cost)
     sessions = Sessions(
         store,
+        files=files,
         agents=fleet,
         clock=clock,
         mint=mint,
         roots=config.roots or (Path.cwd(),),
+        budget=budget,
         mode=config.mode,
-        permission_window_s=config.permission_window_s,
+        max_live=config.live_sessions,
+        patience=Patience(
+            permission_s=config.permission_window_s,
+            away_s=config.permission_window_away_s,
+            orphan_s=config.orphan_turn_s if config.orphan_turn == "interrupt" else None,
+        ),
     )
+    await store.write(attachments.drop_cut)
     server_id = await store.write(lambda c: meta.claim(c, "server_id", secrets.token_hex(6)))
     access = Access(
         store,
@@ -212,29 +258,47 @@ async def build_app(
         local_token=token,
         now_ms=clock.now_ms,
         monotonic=clock.monotonic,
+        mint=mint,
+        passwords=passwords,
+        authenticate=authenticate,
     )
-    pages = load_web_app()
+    page = load_web_app() if pages else None
     streams = Streams(
         sessions,
         store=store,
         clock=clock,
         version=version,
-        web_build=pages.build,
+        web_build=None if page is None else page.build,
         heartbeat_s=heartbeat_s,
         stall_s=stall_s,
     )
     service = Service(
         sessions=sessions,
+        files=files,
         access=access,
         repeats=Repeats(store, clock.now_ms),
+        agents=fleet,
+        providers=providers,
+        budget=budget,
+        readiness=Readiness(
+            store, sessions, streams, now_ms=clock.now_ms, monotonic=clock.monotonic
+        ),
         log=store.log,
         version=version,
         server_name=config.server_name,
-        address=lambda: url,
+        address=lambda: link or url,
     )
-    app = make_app(service, streams, pages=pages, hosts=_hosts(config))
+    hosts = Hosts(config.host, config.hosts, url=config.url)
+    app = make_app(service, streams, pages=page, hosts=hosts, origins=config.origins)
     return BuiltApp(
-        app=app, sessions=sessions, streams=streams, access=access, url=url, token=token
+        app=app,
+        sessions=sessions,
+        streams=streams,
+        access=access,
+        url=url,
+        link=link or url,
+        proxies=config.proxies,
+        token=token,
     )
 
 
@@ -254,8 +318,10 @@ async def _run(
             store.announce(built.url)
             with _run_file(run_file, RunFile(url=built.url, pid=os.getpid(), token=built.token)):
                 code, _ = built.access.new_code()
-                ready = Ready(url=built.url, code=code, token=built.token, resumed=resumed)
-                sweeper = asyncio.create_task(_sweep(store, clock))
+                ready = Ready(
+                    url=built.url, link=built.link, code=code, token=built.token, resumed=resumed
+                )
+                sweeper = asyncio.create_task(sweep(built.access, store, clock))
                 on_ready, on_drain = told
                 try:
                     await _serve_until(
@@ -266,6 +332,7 @@ async def _run(
                     await asyncio.wait({sweeper})
         finally:
             await built.sessions.close()
+            built.access.close()
 
 
 async def _serve_until(
@@ -277,7 +344,7 @@ async def _serve_until(
     grace_s: float,
 ) -> None:
     """Serve, then drain (C5.14)."""
-    server = OwnSignals(uvicorn_config(built.app))
+    server = OwnSignals(uvicorn_config(built.app, built.proxies))
     running = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         on_ready()
@@ -292,13 +359,15 @@ async def _serve_until(
     running.result()
 
 
-async def _sweep(store: SqliteStore, clock: Clock) -> None:
+async def sweep(access: Access, store: SqliteStore, clock: Clock) -> None:
     """Forget, now and then, what counts no more: old answers and expired tokens. A rim."""
     while True:
         now_ms = clock.now_ms()
         try:
             await store.write(partial(idempotency.prune, now_ms=now_ms))
-            await store.write(partial(tokens.prune, now_ms=now_ms))
+            await store.write(partial(attachments.sweep, now_ms=now_ms))
+            await store.write(partial(tombstones.prune, now_ms=now_ms))
+            await access.accounts.prune()
         except StoreError as error:
             _log.warning("Old records could not be forgotten: %s", error.message)
         await clock.sleep(_SWEEP_S)
@@ -313,14 +382,20 @@ class OwnSignals(uvicorn.Server):
         yield
 
 
-def uvicorn_config(app: Guard) -> uvicorn.Config:
-    """How uvicorn serves this app: our own protocol, no log and no lifespan of its own."""
+def uvicorn_config(app: Guard, proxies: tuple[str, ...] = ()) -> uvicorn.Config:
+    """How uvicorn serves this app: our own protocol, no log and no lifespan of its own.
+
+    Args:
+        app: The app.
+        proxies: The addresses whose word counts on where a request comes from.
+    """
     return uvicorn.Config(
         app,
         http=StreamProtocol,
         log_config=None,
         access_log=False,
         lifespan="off",
+        forwarded_allow_ips=list(proxies),  # never what the environment says
         ws="none",
         server_header=False,
         timeout_keep_alive=30,
@@ -363,8 +438,13 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _hosts(config: Config) -> frozenset[str]:
-    return frozenset({config.host.lower(), socket.gethostname().lower()})
+def _link(config: Config, listener: socket.socket) -> str:
+    """The address that other devices are told."""
+    if config.url is not None:
+        return config.url
+    if is_loopback(config.host):
+        return _url(listener)
+    return reach_url(config.host, listener.getsockname()[1])
 
 
 @contextlib.contextmanager

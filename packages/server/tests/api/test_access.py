@@ -11,7 +11,7 @@ from towline_agent.testing import FakeClock, ScriptedProvider
 from towline_protocol import Claim, Claimed, Identity, Pairing, Problem, parse_time
 from towline_server.api.access import DEVICE_LIFE_S
 from towline_server.auth.codes import CODE_LIFE_S, Codes
-from towline_server.errors import AccessDenied, StoreFull
+from towline_server.errors import AccessDenied, StoreFull, TooManyTries
 from towline_server.main import BuiltApp
 from towline_server.store.sqlite_store import open_memory_store, open_store
 from towline_server.testing import AppClient, Reply, open_test_app
@@ -46,7 +46,7 @@ async def test_a_code_works_once_and_gives_a_token_that_works(built: BuiltApp) -
     assert claimed.user == "owner"
     assert claimed.token is not None
     me = await AppClient(built, token=claimed.token).ask("GET", "/api/auth/me")
-    assert me.read(Identity) == Identity(user="owner", server_name="towline")
+    assert me.read(Identity) == Identity(user="owner", server_name="towline", admin=True)
     again = await _claim(built, pairing.code)
     assert (again.status, again.read(Problem).reason) == (401, "bad_code")
 
@@ -157,12 +157,43 @@ async def test_a_token_is_known_to_the_next_server_and_a_local_one_is_not(tmp_pa
 
 async def test_a_code_is_good_again_when_the_token_could_not_be_stored() -> None:
     codes = Codes(lambda: 0.0)
-    code = codes.make()
-    codes.claim(code)
+    code = codes.make("me")
+    assert codes.claim(code, "here") == "me"
     with pytest.raises(AccessDenied):
-        codes.claim(code)
-    codes.give_back(code)
-    codes.claim(code.lower())
+        codes.claim(code, "here")
+    codes.give_back(code, "me")
+    assert codes.claim(code.lower(), "here") == "me"
+
+
+async def test_codes_are_void_with_their_user_and_few_at_once() -> None:
+    codes = Codes(lambda: 0.0)
+    kept = codes.make("you")
+    old = [codes.make("me") for _ in range(17)]
+    with pytest.raises(AccessDenied):
+        codes.claim(old[0], "here")
+    assert codes.claim(old[1], "here") == "me"
+    codes.forget("me")
+    with pytest.raises(AccessDenied):
+        codes.claim(old[2], "here")
+    assert codes.claim(kept, "here") == "you"
+
+
+async def test_one_address_that_guesses_does_not_close_the_door_to_others() -> None:
+    codes = Codes(lambda: 0.0)
+    code = codes.make("me")
+    for _ in range(10):
+        with pytest.raises(AccessDenied):
+            codes.claim("AAAA-AAAA", "there")
+    with pytest.raises(TooManyTries):
+        codes.claim(code, "there")
+    for number in range(189):
+        with pytest.raises(AccessDenied):
+            codes.claim("AAAA-AAAA", f"address {number}")
+    assert codes.claim(code, "here") == "me"
+    with pytest.raises(AccessDenied):
+        codes.claim("AAAA-AAAA", "here")
+    with pytest.raises(TooManyTries):  # nor may many addresses together guess without end
+        codes.claim("AAAA-AAAA", "elsewhere")
 
 
 async def test_the_server_s_own_token_cannot_be_revoked_and_the_answer_says_so(

@@ -1,5 +1,6 @@
 """What holds for every operation of the contract table."""
 
+import hashlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -12,14 +13,31 @@ from towline_protocol import (
     CONTRACT_VERSION,
     FAULT_CODES,
     OPERATIONS,
+    AddUser,
     AnswerPermission,
+    AnswerQuestion,
+    ChangePassword,
+    ChangeProvider,
     Claim,
+    ClaimCall,
+    CloseSession,
     CreateSession,
+    CreateToken,
+    DeclareTools,
+    FinishSignIn,
+    ForkSession,
     Interrupt,
+    Login,
+    MarkRead,
     Operation,
     Problem,
+    ReportProgress,
+    Resend,
     SendPrompt,
+    SendResult,
+    StartSignIn,
     Text,
+    UpdateSession,
     encode,
 )
 from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY
@@ -28,13 +46,33 @@ from towline_server.main import BuiltApp
 from towline_server.testing import AppClient, Reply, open_test_app
 
 BODIES: dict[type[msgspec.Struct], msgspec.Struct] = {
+    AddUser: AddUser(name="bob", password="a password"),
     AnswerPermission: AnswerPermission(option="allow_once", digest="0" * 64),
+    AnswerQuestion: AnswerQuestion(answers={"item_1": ("option_1",)}),
+    ChangePassword: ChangePassword(password="a password"),
+    ChangeProvider: ChangeProvider(),
     Claim: Claim(code="ABCD-EFGH"),
+    ClaimCall: ClaimCall(reader="phone"),
+    CloseSession: CloseSession(),
     CreateSession: CreateSession(),
+    CreateToken: CreateToken(name="bot"),
+    DeclareTools: DeclareTools(reader="phone"),
+    FinishSignIn: FinishSignIn(),
+    ForkSession: ForkSession(),
     Interrupt: Interrupt(),
+    Login: Login(password="a password"),
+    MarkRead: MarkRead(seq=1),
+    Resend: Resend(content=(Text(text="hello"),)),
+    ReportProgress: ReportProgress(reader="phone", text="on it"),
+    SendResult: SendResult(reader="phone"),
     SendPrompt: SendPrompt(content=(Text(text="hello"),)),
+    UpdateSession: UpdateSession(title="New", labels=("a",)),
+    StartSignIn: StartSignIn(),
 }
 """A body that fits, for each operation that takes one."""
+
+FILE = b"a file"
+"""The body of an upload."""
 
 every = pytest.mark.parametrize("name", OPERATIONS)
 closed = pytest.mark.parametrize("name", [n for n, row in OPERATIONS.items() if not row.open])
@@ -56,10 +94,22 @@ def client(built: BuiltApp) -> AppClient:
 
 
 def _path(row: Operation, session: str = "ses_0") -> str:
-    return row.path.replace("{session}", session).replace("{permission}", "prm_0")
+    path = row.path.replace("{file}", hashlib.sha256(FILE).hexdigest())
+    path = path.replace("{session}", session).replace("{provider}", "acme")
+    return (
+        path.replace("{permission}", "prm_0")
+        .replace("{token}", "tok_0")
+        .replace("{user}", "ann")
+        .replace("{question}", "qst_0")
+        .replace("{call}", "call_0")
+        .replace("{prompt}", "pmt_0")
+        .replace("{turn}", "trn_0")
+    )
 
 
-def _body(row: Operation) -> msgspec.Struct | None:
+def _body(row: Operation) -> msgspec.Struct | bytes | None:
+    if row.raw:
+        return FILE
     return None if row.request is None else BODIES[row.request]
 
 
@@ -79,14 +129,35 @@ def _problem(reply: Reply, status: int, code: str) -> Problem:
 
 
 @pytest.mark.rules("C2.1")
-@pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - {"claim", "answer_permission"}))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        OPERATIONS.keys()
+        - {
+            "claim",
+            "answer_permission",
+            "answer_question",
+            "claim_call",
+            "report_progress",
+            "send_result",
+            "finish_sign_in",
+            "revoke_token",
+            "resend",
+            "retry",
+            "withdraw_prompt",
+        }
+    ),
+)
 async def test_every_success_carries_the_contract_and_the_name_of_its_request(
     built: BuiltApp, name: str
 ) -> None:
     row = OPERATIONS[name]
     code, _ = built.access.new_code()
-    client = AppClient(built, token=await built.access.claim(code, "a device"))
+    client = AppClient(built, token=(await built.access.claim(code, "a device")).token)
     session = await client.create()
+    await built.access.accounts.set_password("owner", "a password")
+    await built.access.accounts.add_user(AddUser(name="ann", password="a password"))
+    await client.ask("POST", "/api/files", FILE)
     if row.stream:
         async with client.follow(session) as wire:
             await wire.take(1)
@@ -257,7 +328,7 @@ async def test_a_body_that_is_too_large_is_refused_however_it_comes(
     client: AppClient, name: str, pieces: int
 ) -> None:
     row = OPERATIONS[name]
-    bound = MAX_PROMPT_BODY if name in ("send_prompt", "create_session") else MAX_BODY
+    bound = MAX_PROMPT_BODY if row.large else MAX_BODY
     piece = b" " * (bound // pieces)
     body = [piece] * pieces + [b" " * (bound - len(piece) * pieces)]
     just = await client.ask(row.method, _path(row), body)

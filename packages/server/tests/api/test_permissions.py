@@ -23,6 +23,7 @@ from towline_protocol import (
     block_text,
     parse_time,
 )
+from towline_server.main import BuiltApp
 from towline_server.testing import AppClient, open_test_app
 
 WINDOW_S = 120.0
@@ -37,8 +38,9 @@ async def _change(what: str) -> str:
 class Asked:
     """A session in which a permission request is open."""
 
-    def __init__(self, client: AppClient, provider: ScriptedProvider, clock: FakeClock) -> None:
-        self.client = client
+    def __init__(self, built: BuiltApp, provider: ScriptedProvider, clock: FakeClock) -> None:
+        self.built = built
+        self.client = AppClient(built)
         self.provider = provider
         self.clock = clock
         self.session = ""
@@ -76,7 +78,7 @@ async def asked(tmp_path: Path) -> AsyncGenerator[Asked]:
         clock=clock,
         permission_window_s=WINDOW_S,
     ) as built:
-        asked = Asked(AppClient(built), provider, clock)
+        asked = Asked(built, provider, clock)
         await asked.begin()
         yield asked
 
@@ -168,6 +170,42 @@ async def test_what_nobody_answers_is_denied_at_its_deadline_and_the_model_is_to
     assert [(r.option, r.by) for r in await asked.resolutions()] == [(DENY, "deadline")]
     late = await asked.client.answer(asked.session, asked.request, "allow_once")
     assert (late.status, late.read(Problem).reason) == (410, "expired")
+
+
+@pytest.mark.rules("C5.8", "C5.9", "S19")
+async def test_people_who_were_called_are_offered_the_same_request_again_and_have_half_an_hour(
+    asked: Asked,
+) -> None:
+    (session,) = asked.built.sessions.live
+    asked.clock.advance(WINDOW_S - 1)
+    session.waiting.note_wake_up()
+    view = await asked.client.until(
+        asked.session,
+        lambda v: bool(v.permissions) and v.permissions[0].expires_at > asked.request.expires_at,
+    )
+    (again,) = view.permissions
+    assert msgspec.structs.replace(again, expires_at=asked.request.expires_at) == asked.request
+    assert parse_time(again.expires_at) - asked.clock.now_ms() == 1800 * 1000
+    asked.clock.advance(1799)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert len((await asked.client.view(asked.session)).permissions) == 1
+    asked.clock.advance(1)
+    view = await asked.end()
+    assert [call.status for call in view.calls] == ["denied"]
+    assert "Nobody answered in time" in asked.told()
+
+
+@pytest.mark.rules("C1.23", "S28", "S17")
+async def test_a_stop_while_a_request_is_open_denies_it_and_nothing_runs(asked: Asked) -> None:
+    await asked.client.interrupt(asked.session)
+    view = await asked.end()
+    assert (view.permissions, view.open_calls) == ((), ())
+    assert [(r.option, r.by) for r in await asked.resolutions()] == [(DENY, "cancel")]
+    late = await asked.client.answer(asked.session, asked.request, "allow_once")
+    assert (late.status, late.read(Problem).reason) == (410, "expired")
+    await asked.client.prompt(asked.session, "go on")
+    await asked.client.until(asked.session, lambda view: bool(view.permissions))
 
 
 @pytest.mark.rules("A5.55")

@@ -96,10 +96,10 @@ async def test_a_session_may_begin_with_a_prompt_which_gives_it_its_title(
         (CreateSession(prompt=()), "1 to 64 blocks"),
         (CreateSession(prompt=(Text(text=""),)), "empty"),
         (CreateSession(prompt=(Text(text="x"),) * 65), "1 to 64 blocks"),
-        (CreateSession(prompt=(Image(media_type="image/png", data="aGk="),)), "text blocks only"),
+        (CreateSession(prompt=(Image(media_type="image/png"),)), "either 'data' or 'file'"),
         (
-            CreateSession(prompt=(Text(text="x"), Image(media_type="image/png", data="aGk="))),
-            "text blocks only",
+            CreateSession(prompt=(Text(text="x"), Image(media_type="image/png", data="?"))),
+            "no Base 64",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from towline_agent import mint_now, tool
 from towline_agent.testing import ScriptedProvider, call
 from towline_protocol import AnswerPermission
-from towline_server.sessions.session import MAX_INBOX
+from towline_server.sessions.inbox import MAX_INBOX
 from towline_server.store.sqlite_store import open_memory_store
 from towline_server.testing import AppClient, open_test_app, ran
 

@@ -286,7 +286,7 @@ async def test_a_log_that_cannot_be_read_is_told_and_keeps_no_other_one_down(
         for number in range(2):
             answer = await client.ask("GET", f"/api/sessions/ses_{number}/view")
             assert answer.status == 500
-            assert b"restore the data folder" in answer.body
+            assert b"towline doctor --repair" in answer.body
 
 
 async def _store_row(store: SqliteStore, session: str, data: bytes, private: bytes | None) -> None:

@@ -32,7 +32,7 @@ from towline_protocol import (
     block_text,
 )
 from towline_server import Connection
-from towline_server.sessions.session import MAX_INBOX
+from towline_server.sessions.inbox import MAX_INBOX
 from towline_server.testing import AppClient, open_test_app, ran
 
 PATIENCE_S = 10

@@ -128,7 +128,7 @@ async def test_text_that_is_no_unicode_is_refused_and_the_store_lives_on(
 
 
 async def test_work_beside_the_log_fails_alone(memory: SqliteStore, build: Build) -> None:
-    token = Token(sha256="aa", user="me", name="n", created_ms=0, last_used_ms=0)
+    token = Token(sha256="aa", id="tok_1", user="me", name="n", created_ms=0, last_used_ms=0)
     await memory.write(lambda connection: tokens.add(connection, token))
     told: list[StoreError | None] = []
     memory.append(build(), told.append)

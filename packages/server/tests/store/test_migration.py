@@ -1,5 +1,6 @@
 """From one schema to the next, one whole step at a time."""
 
+import re
 import sqlite3
 
 import pytest
@@ -58,7 +59,9 @@ def test_the_steps_of_this_package_are_numbered_on_from_one() -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-@pytest.mark.parametrize("file", ["events", "idempotency", "meta", "sessions", "tokens"])
+@pytest.mark.parametrize(
+    "file", ["events", "idempotency", "marks", "meta", "sessions", "tokens", "tombstones", "users"]
+)
 def test_every_statement_can_be_prepared(connection: sqlite3.Connection, file: str) -> None:
     migrate(connection)
     statements = load_statements(file)
@@ -73,10 +76,17 @@ def test_a_script_is_split_at_line_ends_alone() -> None:
     assert split_script(script) == ["SELECT ';' AS x", "-- a note\nSELECT\n  2"]
 
 
+@pytest.mark.rules("C6", "S35")
 @pytest.mark.parametrize(
     ("name", "values", "index"),
     [
-        ("list_sessions", ("me", 1, "", 9), "sessions_by_user"),
+        ("list_sessions", ("me", False, 1, "", 9), "sessions_listed"),
+        ("search_sessions", ("me", True, 1, "", "a", "a", '["b"]', 9), "sessions_listed"),
+        (
+            "search_needing_sessions",
+            ("me", False, 1, "", "", "", "[]", 9),
+            "sessions_needing",
+        ),
         ("list_open_sessions", (1, "", 9), "sessions_open"),
         ("get_session", ("ses_1",), "sqlite_autoindex_sessions_1"),
         ("advance_session", (1, 2, "ses_1", 1), "sqlite_autoindex_sessions_1"),
@@ -89,5 +99,6 @@ def test_no_list_grows_slow_with_what_is_stored(
     statement = load_statements("sessions")[name]
     plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
     text = " ".join(str(step[-1]) for step in plan)
-    assert index in text
+    assert f"USING INDEX {index}" in text
     assert "TEMP B-TREE" not in text
+    assert not re.search(r"SCAN (?!word\b)", text)  # but the words that are searched for

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from towline_protocol import SessionId
 from towline_server.errors import CursorExpired
-from towline_server.store import idempotency, meta, tokens
+from towline_server.store import idempotency, meta
 from towline_server.store.event_store import append_and_wait
 from towline_server.store.migration import migrate
 from towline_server.store.records import (
@@ -22,7 +22,6 @@ from towline_server.store.records import (
     parse_cursor,
 )
 from towline_server.store.sqlite_store import SqliteStore
-from towline_server.store.tokens import Token
 
 Build = Callable[..., Append]
 
@@ -120,41 +119,6 @@ def test_an_old_answer_gives_way_and_is_forgotten(connection: sqlite3.Connection
     assert _find(connection, later) == _record("k", later, status=201)
     assert idempotency.prune(connection, now_ms=later) == 1
     assert _find(connection, later) is not None
-
-
-def _token(name: str, created_ms: int = 0, expires_ms: int | None = None) -> Token:
-    return Token(
-        sha256=name * 2,
-        user="me",
-        name=name,
-        created_ms=created_ms,
-        last_used_ms=created_ms,
-        expires_ms=expires_ms,
-    )
-
-
-def test_a_token_counts_until_it_expires_or_is_revoked(connection: sqlite3.Connection) -> None:
-    tokens.add(connection, _token("a"))
-    tokens.add(connection, _token("b", 5, expires_ms=100))
-    assert tokens.find(connection, "aa", now_ms=10**12) == _token("a")
-    assert tokens.find(connection, "bb", now_ms=99) == _token("b", 5, expires_ms=100)
-    assert tokens.find(connection, "bb", now_ms=100) is None
-    assert tokens.find(connection, "cc", now_ms=0) is None
-    assert tokens.tokens_of(connection, "me") == [_token("a"), _token("b", 5, expires_ms=100)]
-    assert tokens.revoke(connection, "aa")
-    assert not tokens.revoke(connection, "aa")
-    assert tokens.find(connection, "aa", now_ms=0) is None
-
-
-def test_a_token_slides_on_while_it_is_used(connection: sqlite3.Connection) -> None:
-    tokens.add(connection, _token("a", expires_ms=100))
-    assert tokens.touch(connection, "aa", now_ms=50, expires_ms=150)
-    found = tokens.find(connection, "aa", now_ms=120)
-    assert found is not None
-    assert (found.last_used_ms, found.expires_ms) == (50, 150)
-    assert not tokens.touch(connection, "zz", now_ms=50, expires_ms=150)
-    assert tokens.prune(connection, now_ms=150) == 1
-    assert tokens.tokens_of(connection, "me") == []
 
 
 def test_a_fact_is_kept_and_an_id_is_made_once(connection: sqlite3.Connection) -> None:

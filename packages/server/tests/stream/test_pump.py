@@ -40,6 +40,7 @@ async def test_the_head_is_that_of_an_event_stream(line: Line) -> None:
         b"cache-control": b"no-store, no-transform",
         b"x-accel-buffering": b"no",
         b"towline-contract": b"1",
+        b"connection": b"close",
     }
 
 
@@ -246,6 +247,57 @@ async def test_a_reader_that_takes_a_byte_now_and_then_is_kept_until_it_takes_no
     assert transport.aborted
     assert transport.looks < 0
     assert line.hub.readers == 0
+
+
+class _Cut(asyncio.Transport):
+    """A connection that takes what it is given into its buffer, and loses its peer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = 0
+        self.aborted = asyncio.Event()
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting
+
+    def abort(self) -> None:
+        self.aborted.set()
+
+
+@pytest.mark.rules("C3.8", "S07")
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_reader_that_acknowledges_nothing_is_cut_though_each_send_ends_at_once(
+    line: Line, *, busy: bool
+) -> None:
+    wire, transport = Wire(), _Cut()
+    scope: MutableMapping[str, Any] = {"type": "http", "state": {TRANSPORT_KEY: transport}}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        transport.waiting += len(message.get("body", b""))
+        await wire.send(message)
+
+    async with asyncio.timeout(5):
+        serving = asyncio.ensure_future(line.stream(stall_s=0.02)(scope, wire.receive, send))
+        while not serving.done():
+            if busy:
+                line.delta("on and on ")
+            await asyncio.sleep(0)
+        await serving
+    assert transport.aborted.is_set()
+    assert line.hub.readers == 0
+
+
+@pytest.mark.rules("C3.8")
+async def test_a_stream_that_ends_gives_its_peer_a_while_to_take_the_rest(line: Line) -> None:
+    wire, transport = Wire(), _Cut()
+    transport.waiting = 1
+    line.closed = True
+    stream = line.stream(stall_s=0.02)
+    async with asyncio.timeout(5):
+        await stream({"type": "http", "state": {TRANSPORT_KEY: transport}}, wire.receive, wire.send)
+        assert wire.ended
+        assert not transport.aborted.is_set()
+        await transport.aborted.wait()
 
 
 async def test_a_cancelled_stream_gives_its_place_up(line: Line) -> None:

@@ -10,6 +10,7 @@ import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { useNow } from "../hooks/useNow.ts";
 import { headingOf, PermissionSheet } from "./PermissionSheet.tsx";
+import { QuestionCard } from "./QuestionCard.tsx";
 
 /** How long a card says that somebody else was quicker, in milliseconds. */
 const GONE_MS = 5_000;
@@ -32,6 +33,7 @@ export interface Answering {
 export function RequestCard({ chat }: { chat: Chat }) {
   const requests = chat.permissions.value;
   const request = requests[0];
+  const question = chat.questions.value[0];
   const mine = useRef(new Set<string>());
   const isGone = useGone(request, mine.current);
   if (!request) {
@@ -40,7 +42,7 @@ export function RequestCard({ chat }: { chat: Chat }) {
         <p class="quiet">{t("ask.gone")}</p>
       </section>
     ) : (
-      <QuestionNote chat={chat} />
+      question && <QuestionCard key={question.question} chat={chat} question={question} />
     );
   }
   return (
@@ -148,17 +150,4 @@ function useGone(request: PermissionRequested | undefined, mine: ReadonlySet<str
     };
   }, [id, mine]);
   return isGone;
-}
-
-function QuestionNote({ chat }: { chat: Chat }) {
-  const question = chat.questions.value[0];
-  if (!question) return null;
-  return (
-    <section class="request" aria-label={t("ask.title")}>
-      {question.items.map((item) => (
-        <p key={item.id}>{visible(item.prompt)}</p>
-      ))}
-      <p class="quiet">{t("ask.question")}</p>
-    </section>
-  );
 }

@@ -16,6 +16,7 @@ from towline_agent.errors import ContextOverflow
 from towline_agent.host import Host
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Model, Request, StepFailed, StepResult
+from towline_agent.providers.cost import answer_cost
 from towline_protocol import Compacted, Transcript
 
 __all__ = ["Compactor"]
@@ -80,6 +81,27 @@ class Compactor:
         after = fill.used if done.event is None else done.event.after_tokens
         return _too_large(facts, fill, done.failed) if after >= fill.limit else None
 
+    async def compact_now(
+        self, host: Host, ask: Callable[[Request], Awaitable[StepResult]]
+    ) -> "Compacted | StepFailed | None":
+        """Cut and sum up what can be, though it still fits: somebody asked for it.
+
+        Args:
+            host: Keeps the conversation and takes the `compacted` event.
+            ask: Sends a request whose answer is no part of the conversation.
+
+        Returns:
+            What was done, or why the summary failed; `None` when nothing would become shorter.
+        """
+        facts = self._plan.provider.model
+        used = max(1, self._used(host.transcript, facts))
+        rate = used / max(1, self._estimate(host.transcript, facts))
+        fill = Fill(used, used, self._prefix_tokens(facts), rate)
+        done = await self._compact(host.transcript.entries(), facts, fill, ask)
+        if done.event is not None:
+            host.emit(done.event)
+        return done.event or done.failed
+
     def _used(self, transcript: Transcript, facts: Model) -> int:
         """Tokens by the last count and an estimate of what is new, or by an estimate alone."""
         counted = transcript.counted()
@@ -130,7 +152,11 @@ class Compactor:
         if isinstance(answer, StepFailed):
             return _Done(event, asked=True, failed=answer)
         summed = sum_up(answer, span, fill, cut)
-        return _Done(summed or event, asked=True, helped=summed is not None)
+        event = summed or event
+        if event is not None:
+            price = answer_cost(facts, answer.usage)
+            event = msgspec.structs.replace(event, model=facts.name, usage=answer.usage, cost=price)
+        return _Done(event, asked=True, helped=summed is not None)
 
 
 class _Done(msgspec.Struct, frozen=True):

@@ -87,6 +87,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     it was trained with."""
     fast: bool = False
     """Whether it is cheap and quick enough for titles (A2.94)."""
+    images: bool | None = None
+    """Whether it sees pictures; `None` when unknown."""
 
     @property
     def name(self) -> str:

@@ -45,6 +45,7 @@ LOCAL_MODEL_FACTS: Final = Model(
     none_without_tools=True,
     plain_tools=True,
     bare_prompt=True,
+    images=False,
 )
 """The embedded local model (A2.91): small, free, with one slot and long silences."""
 
@@ -184,6 +185,7 @@ def model_facts(provider: str, model: str) -> Model:
         thinking=ability.thinking,
         refuses=ability.refuses,
         fast=ability.fast,
+        images=ability.images,
     )
 
 

@@ -69,7 +69,7 @@ async def discover_local(
         env: Where other addresses are named; `None` for the process's environment.
     """
     env = os.environ if env is None else env
-    carrier = transport or _shared_transport()
+    carrier = transport or _shared_transport(env)
     vendors = [vendor for vendor in VENDORS.values() if vendor.local]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_ask(vendor, carrier, env)) for vendor in vendors]
@@ -97,7 +97,7 @@ async def list_models(
         UsageError: There is no such provider, or it has no address.
     """
     env = os.environ if env is None else env
-    watch = _Watch(transport or _shared_transport())
+    watch = _Watch(transport or _shared_transport(env))
     spelled = name if "/" in name else f"{name}/any"
     provider = connect(spelled, env, stored=stored, credential=credential, transport=watch)
     try:
@@ -256,8 +256,8 @@ def _has_rows(body: bytes) -> bool:
     return any(isinstance(fields.get(key), list) for key in ("data", "models"))
 
 
-def _shared_transport() -> Transport:
+def _shared_transport(env: Mapping[str, str]) -> Transport:
     # aiohttp is imported with the first request, not with the library.
     from towline_agent.providers.http import shared_transport
 
-    return shared_transport(os.environ.get(CA_SETTING) or None)
+    return shared_transport(env.get(CA_SETTING) or None)

@@ -7,21 +7,12 @@ from typing import Any, Final
 
 import msgspec
 from rich.console import Console
-from rich.segment import Segment, Segments
 
 from towline.cli.keyboard import Keyboard, open_keyboard
-from towline.cli.render import (
-    Piece,
-    Screen,
-    ask,
-    choose_option,
-    echo,
-    paint,
-    paint_history,
-    say,
-    start_line,
-)
-from towline.cli.visible import show_visible
+from towline.cli.page import Page
+from towline.cli.question import Answering, Form, decline, fill, invite, next_item
+from towline.cli.render import choose_option
+from towline.cli.slash import HELP, LISTED, Command, find_command, list_lines
 from towline_client import (
     Client,
     Clock,
@@ -39,11 +30,14 @@ from towline_protocol import (
     CreateSession,
     PermissionId,
     PermissionRequested,
+    PromptAccepted,
     PromptId,
+    QuestionId,
+    QueueResumed,
     SessionId,
     SessionInfo,
-    SessionView,
     TowlineError,
+    UsageError,
     reduce,
 )
 
@@ -51,15 +45,6 @@ __all__ = ["BANNER_MS", "chat"]
 
 BANNER_MS: Final = 2_000
 """Milliseconds without a line before it is worth a word."""
-_LISTED: Final = 20  # sessions that fit a screen
-
-_HELP: Final = """\
-Type a message and press Enter; while a turn runs it waits for the turn's end.
-/interrupt  stop the running turn (also Ctrl+C)
-/new        begin another session
-/sessions   list sessions and go on with one
-/quit       leave (also Ctrl+D, or Ctrl+C when nothing runs); the session stays
-Put a space before a message that begins with a slash."""
 
 
 async def chat(
@@ -92,7 +77,7 @@ async def chat(
         TowlineError: The session cannot be opened.
     """
     keys = keyboard if keyboard is not None else open_keyboard()
-    page = _Page(console, keys)
+    page = Page(console, keys)
     new = CreateSession(mode=mode, cwd=cwd)
     try:
         session: Session | None = await _open(client, session_id, new, page)
@@ -113,7 +98,7 @@ async def chat(
 
 
 async def _open(
-    client: Client, session_id: SessionId | str | None, new: CreateSession, page: "_Page"
+    client: Client, session_id: SessionId | str | None, new: CreateSession, page: "Page"
 ) -> Session:
     try:
         return await client.open(session_id, new=new)
@@ -122,55 +107,6 @@ async def _open(
             raise
         page.say(error.message)
         return await client.open(None, new=msgspec.structs.replace(new, cwd=None))
-
-
-class _Page:
-    """Writes pieces as they stand: no wrapping, no markup, nothing left out."""
-
-    def __init__(self, console: Console, keyboard: Keyboard) -> None:
-        self.screen = Screen()
-        self._console = console
-        self._keyboard = keyboard
-
-    def begin(self, view: SessionView) -> None:
-        self.screen, pieces = paint_history(view)
-        self._write(pieces)
-
-    def paint(self, view: SessionView, own: frozenset[str]) -> None:
-        self.screen, pieces = paint(self.screen, view, own=own)
-        self._write(pieces)
-
-    def say(self, text: str) -> None:
-        self.screen, pieces = say(self.screen, show_visible(text))
-        self._write(pieces)
-
-    def ask(self, text: str) -> None:
-        self.screen, pieces = ask(self.screen, text)
-        self._write(pieces)
-
-    def echo(self, text: str) -> None:
-        """Show a line that was not typed here."""
-        if not self._keyboard.terminal:
-            self.screen, pieces = echo(self.screen, text)
-            self._write(pieces)
-
-    def start_line(self, *, typed: bool) -> None:
-        self.screen, pieces = start_line(self.screen, typed=typed)
-        self._write(pieces)
-
-    def _write(self, pieces: tuple[Piece, ...]) -> None:
-        if not pieces:
-            return
-        self._keyboard.hide()
-        encoding = self._console.encoding
-        segments = [
-            Segment(
-                piece.text.encode(encoding, "replace").decode(encoding),
-                self._console.get_style(piece.style) if piece.style else None,
-            )
-            for piece in pieces
-        ]
-        self._console.print(Segments(segments), end="", soft_wrap=True)
 
 
 class _Typed(msgspec.Struct, frozen=True):
@@ -195,7 +131,7 @@ class _Talk:
         self,
         client: Client,
         session: Session,
-        page: _Page,
+        page: Page,
         keyboard: Keyboard,
         new: CreateSession,
         clock: Clock,
@@ -217,9 +153,12 @@ class _Talk:
         self._own: frozenset[str] = frozenset()
         self._watches: dict[PromptId, PromptWatch] = {}
         self._answered: set[PermissionId] = set()
+        self._answering = Answering()
+        self._refused: set[str] = set()
         self._picking: tuple[SessionInfo, ...] = ()
         self._reading = False
         self._stopping = False
+        self._released = False
         self._no_more_lines = False
         self._away = False
         self._banner: asyncio.Task[None] | None = None
@@ -274,7 +213,10 @@ class _Talk:
         if idle and self._no_more_lines:
             self._leave()
             return
-        waits_for_answer = bool(self._open_requests()) and not self._commands
+        if self._no_more_lines:
+            self._refuse_all()
+        asked = bool(self._open_requests()) or self._answering.current(self._view) is not None
+        waits_for_answer = asked and not self._commands
         useful = self._keyboard.terminal or idle or waits_for_answer
         if useful and not self._reading and not self._no_more_lines:
             self._reading = True
@@ -289,7 +231,8 @@ class _Talk:
     def _is_idle(self) -> bool:
         """Whether all that was asked for here has come to its end."""
         last = self._view.last_turn
-        held = last is not None and last.outcome == "cancelled"  # Stop holds what waits (C2.11)
+        stopped = last is not None and last.outcome == "cancelled"
+        held = stopped and not self._released  # Stop holds what waits (C2.11)
         under_way = [w for w in self._watches.values() if not (held and w.turn is None)]
         return self._view.turn is None and not self._commands and not under_way
 
@@ -322,6 +265,7 @@ class _Talk:
         self._page.paint(self._view, self._own)
         self._follow_prompts()
         self._stopping = self._stopping and self._view.turn is not None
+        self._released = self._released and self._view.turn is None
 
     def _follow_prompts(self) -> None:
         for prompt, watch in list(self._watches.items()):
@@ -372,6 +316,7 @@ class _Talk:
 
     def _line(self, text: str | None) -> None:
         requests = self._open_requests()
+        form = self._answering.current(self._view)
         if text is None:
             self._no_more()
         elif text.startswith("/"):
@@ -380,6 +325,8 @@ class _Talk:
             self._pick(text)
         elif requests:
             self._answer(requests[0], text)
+        elif form is not None:
+            self._fill(form, text)
         elif text.strip():
             self._prompt(text.strip())
 
@@ -389,28 +336,62 @@ class _Talk:
             if not self._is_idle():
                 self._page.say("The turn goes on without you.")
             self._leave()
-            return
+
+    def _refuse_all(self) -> None:
+        """No line will come any more: nothing may wait for one."""
         for request in self._open_requests():
-            self._page.say("Nobody is left to answer, so it is denied.")
-            self._decide(request, DENY)
+            if request.permission not in self._refused:
+                self._refused.add(request.permission)
+                self._page.say("Nobody is left to answer, so it is denied.")
+                self._decide(request, DENY)
+        form = self._answering.current(self._view)
+        if form is None or form.question.question in self._refused:
+            return
+        self._refused.add(form.question.question)
+        answers = decline(form.question)
+        if answers is None:
+            self._page.say("Nobody is left to answer, so the turn is stopped.")
+            self._interrupt()
+        else:
+            self._page.say("Nobody is left to answer, so the agent decides itself.")
+            self._send_answers(form.question.question, answers)
 
     def _command(self, text: str) -> None:
-        match text:
+        try:
+            command, words = find_command(text)
+        except UsageError as error:
+            self._page.say(error.message)
+            return
+        match command.name:
             case "/help":
-                self._page.say(_HELP)
+                self._page.say(HELP)
             case "/quit":
                 self._leave()
             case "/new":
                 self._run(self._switch(None))
             case "/sessions":
                 self._run(self._list())
+            case "/interrupt" if self._view.turn is None:
+                self._page.say("Nothing runs.")
             case "/interrupt":
-                if self._view.turn is None:
-                    self._page.say("Nothing runs.")
-                else:
-                    self._interrupt()
+                self._interrupt()
             case _:
-                self._page.say(f"There is no command {text.split()[0]!r}; /help lists them.")
+                self._run(self._do(command, words))
+
+    async def _do(self, command: Command, words: str) -> None:
+        """Carry out a command that is one request."""
+        assert command.call is not None, "what the chat does itself was told apart"
+        match await command.call(self._client, self._session, words):
+            case PromptAccepted() as accepted:
+                self._watch(accepted)
+            case QueueResumed():
+                self._released = self._view.turn is None
+            case SessionInfo(id=session_id):
+                await self._switch(session_id)
+            case str(came):
+                self._page.say(came)
+            case None:
+                pass
 
     def _prompt(self, text: str) -> None:
         key = uuid.uuid4().hex
@@ -421,10 +402,15 @@ class _Talk:
 
     async def _send(self, text: str, key: str, *, waits: bool) -> None:
         accepted = await self._session.prompt(text, key=key)
-        self._watches[accepted.prompt] = PromptWatch(prompt=accepted.prompt, turn=accepted.turn)
-        self._follow_prompts()
+        self._watch(accepted)
         if waits:
             self._page.say("(waits for the turn's end)")
+
+    def _watch(self, accepted: PromptAccepted) -> None:
+        """Wait for a prompt's end before leaving by oneself."""
+        self._watches[accepted.prompt] = PromptWatch(prompt=accepted.prompt, turn=accepted.turn)
+        self._released = self._view.turn is None
+        self._follow_prompts()
 
     def _interrupt(self) -> None:
         self._stopping = True
@@ -451,12 +437,34 @@ class _Talk:
             self._answered.discard(request.permission)  # it may still be open
             raise
 
+    def _fill(self, form: Form, text: str) -> None:
+        self._page.echo(text)
+        form, why_not = fill(form, text)
+        self._answering.take(form)
+        if why_not:
+            self._page.say(why_not)
+        if next_item(form) is None:
+            self._send_answers(form.question.question, form.answers)
+        else:
+            self._page.ask(invite(form))
+
+    def _send_answers(self, question: QuestionId, answers: dict[str, tuple[str, ...]]) -> None:
+        self._answering.send(question)
+        self._run(self._answer_question(question, answers))
+
+    async def _answer_question(
+        self, question: QuestionId, answers: dict[str, tuple[str, ...]]
+    ) -> None:
+        try:
+            await self._session.answer_question(question, answers)
+        except TowlineError:
+            self._answering.take_back(question)
+            raise
+
     async def _list(self) -> None:
-        found = (await self._client.list_sessions(limit=_LISTED)).sessions
-        for number, row in enumerate(found, 1):
-            state = "working" if row.live and row.turn else "closed" if row.closed else ""
-            words = " · ".join(part for part in (row.title or "(no title)", row.id, state) if part)
-            self._page.say(f"{number:2} {words}")
+        found = (await self._client.list_sessions(limit=LISTED)).sessions
+        for line in list_lines(found):
+            self._page.say(line)
         self._page.ask(f"Go on with which, 1-{len(found)}? Enter for none: ")
         self._picking = found
 

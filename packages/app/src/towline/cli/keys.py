@@ -5,19 +5,21 @@ A key is shown as its last four characters only (A2.76).
 
 import os
 from collections.abc import Mapping
-from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
 
 from towline.cli.command import command_name
-from towline.cli.key_trial import KeyVerdict, try_key, try_login
-from towline.cli.secret_input import check_secret, read_secret
+from towline.cli.secret_input import read_secret
+from towline.cli.tell import tell_server
 from towline.cli.visible import show_visible
+from towline.providers.key_trial import KeyVerdict, try_key, try_login
+from towline.providers.names import find_provider, held_setting
 from towline.secrets import (
     Kept,
     Placed,
-    Wallet,
+    add_key,
+    check_secret,
     edit_keys,
     forget_login,
     keep_key,
@@ -29,13 +31,7 @@ from towline.secrets import (
 from towline_agent import VENDORS, show_key, vendor_keys
 from towline_protocol import UsageError
 
-__all__ = ["ALIASES", "list_keys", "remove_keys", "say_place", "set_key", "try_keys"]
-
-ALIASES: Final = {"google": "gemini"}
-"""Other names that people type for a provider."""
-
-_MAX_KEYS: Final = 16
-"""Keys of one provider: each is a backup of the one before it, and nobody has more accounts."""
+__all__ = ["list_keys", "remove_keys", "say_place", "set_key", "try_keys"]
 
 
 def set_key(
@@ -44,49 +40,34 @@ def set_key(
     """Read a key and keep it for a provider, in place of its others or behind them.
 
     Raises:
-        UsageError: There is no such provider, or that is no key.
+        ProviderNotFound: There is no such provider.
+        UsageError: That is no key.
         SecretsUnavailable: Nothing can be kept here.
     """
-    provider = _provider(named)
+    provider = find_provider(named)
     key = check_secret(read_secret(f"Key for {provider}"))
-    placed, rank = _keep(open_wallet(environ), provider, key, add=add)
+    wallet, rank = open_wallet(environ), 0
+    if add:
+        advice = f"remove one with `{command_name()} keys remove {provider} --last4 XXXX`"
+        placed, rank = add_key(wallet, provider, key, advice=advice)
+    else:
+        placed = keep_key(wallet, provider, key)
     if rank is None:
         _say(console, f"The key {show_key(key)} is kept for {provider} already.")
         return 0
     behind = f" as backup {rank}" if rank else ""
     _say(console, f"Kept the key {show_key(key)} for {provider}{behind} in {placed.title}.")
-    say_place(console, placed)
+    say_place(console, placed, provider, environ)
     _say_environment(console, provider, environ)
     return 0
 
 
-def _keep(wallet: Wallet, provider: str, key: str, *, add: bool) -> tuple[Placed, int | None]:
-    """Where the key lies now, and how many are before it; `None` when it was there already."""
-    if not add:
-        return keep_key(wallet, provider, key), 0
-    rank: int | None = None
-
-    def append(keys: tuple[str, ...]) -> tuple[str, ...]:
-        nonlocal rank
-        if key in keys:
-            return keys
-        if len(keys) >= _MAX_KEYS:
-            raise UsageError(
-                f"{len(keys)} keys are kept for {provider!r}, which is the most; remove one with "
-                f"`{command_name()} keys remove {provider} --last4 XXXX`."
-            )
-        rank = len(keys)
-        return (*keys, key)
-
-    placed = edit_keys(wallet, provider, append)
-    assert placed is not None  # there is at least one key
-    return placed, rank
-
-
-def say_place(console: Console, placed: Placed) -> None:
+def say_place(console: Console, placed: Placed, provider: str, environ: Mapping[str, str]) -> None:
     """Say, in one line, why something lies where it does and who sees it."""
-    why = "" if placed.preferred else f"{placed.why} "
-    _say(console, f"{why}A server that runs sees this at its next start.")
+    told = tell_server(provider, environ)
+    text = " ".join(filter(None, ("" if placed.preferred else placed.why, told)))
+    if text:
+        _say(console, text)
 
 
 def list_keys(console: Console, environ: Mapping[str, str] = os.environ) -> int:
@@ -118,7 +99,7 @@ def remove_keys(
         UsageError: Nothing of the kind is kept.
         SecretsUnavailable: It lies where nothing can be removed now.
     """
-    provider = _provider(named)
+    provider = find_provider(named)
     wallet = open_wallet(environ)
     kept = kept_secrets(wallet, provider)
     ending = None if last4 is None else last4.strip().removeprefix("…")
@@ -135,6 +116,9 @@ def remove_keys(
     if login is not None:
         forget_login(wallet, provider)
         _say(console, f"Removed the sign-in for {provider}.")
+    told = tell_server(provider, environ)
+    if told:
+        _say(console, told)
     _say_environment(console, provider, environ)
     return 0
 
@@ -149,7 +133,7 @@ async def try_keys(named: str, console: Console, environ: Mapping[str, str] = os
         UsageError: There is no such provider, or no key for it.
         SecretsUnavailable: The keys cannot be read now.
     """
-    provider = _provider(named)
+    provider = find_provider(named)
     kept = kept_secrets(open_wallet(environ), provider)
     given = vendor_keys(VENDORS[provider], environ)
     keys = {**dict.fromkeys(kept.keys, "kept"), **dict.fromkeys(given, "from the environment")}
@@ -168,13 +152,6 @@ async def try_keys(named: str, console: Console, environ: Mapping[str, str] = os
     return 0 if all(verdict.good for verdict in verdicts) else 1
 
 
-def _provider(named: str) -> str:
-    provider = ALIASES.get(named.strip().lower(), named.strip().lower())
-    if provider not in VENDORS:
-        raise UsageError(f"There is no provider {named!r}; there are: {', '.join(VENDORS)}.")
-    return provider
-
-
 def _lines(kept: Kept) -> list[str]:
     lines = [
         f"{show_key(key)}{f'  backup {rank}' if rank else ''}" for rank, key in enumerate(kept.keys)
@@ -188,9 +165,7 @@ def _lines(kept: Kept) -> list[str]:
 
 
 def _say_environment(console: Console, provider: str, environ: Mapping[str, str]) -> None:
-    settings = VENDORS[provider].key_settings
-    names = [name for setting in settings for name in (setting, f"{setting}S")]
-    held = next((name for name in names if environ.get(name, "").strip()), None)
+    held = held_setting(provider, environ)
     if held is not None:
         _say(console, f"{held} is set, and goes before what is kept for {provider}.")
 

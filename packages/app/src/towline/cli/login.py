@@ -15,10 +15,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from towline.cli.command import command_name
-from towline.cli.keys import ALIASES, say_place
-from towline.cli.secret_input import check_secret, read_secret
+from towline.cli.keys import say_place
+from towline.cli.secret_input import read_secret
 from towline.cli.visible import show_visible
-from towline.secrets import Login, keep_login, login_credential, open_wallet
+from towline.providers.names import ALIASES
+from towline.providers.sign_in import CLIENT_ID, CLIENT_SECRET, make_login, named_project
+from towline.secrets import Login, check_secret, keep_login, login_credential, open_wallet
 from towline_agent import (
     CA_SETTING,
     OAUTH_SERVICES,
@@ -32,9 +34,6 @@ from towline_protocol import UsageError
 
 __all__ = ["LoginOptions", "login", "open_browser"]
 
-_CLIENT_ID: Final = "TOWLINE_GOOGLE_CLIENT_ID"
-_CLIENT_SECRET: Final = "TOWLINE_GOOGLE_CLIENT_SECRET"  # noqa: S105 - the name of a variable
-_PROJECTS: Final = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_VERTEX_PROJECT")
 _READ: Final = 4096
 """Bytes of one read from the terminal, which gives a line at most."""
 _MAX_LINE: Final = 16 * 1024
@@ -89,7 +88,7 @@ async def login(
         )
     placed = keep_login(open_wallet(environ), service.provider, made)
     _say(console, f"Signed in for {service.provider}; kept in {placed.title}.")
-    say_place(console, placed)
+    say_place(console, placed, service.provider, environ)
     return 0
 
 
@@ -143,15 +142,7 @@ async def _consented_login(
             tokens = await sign_in.tokens()
     if tokens.refresh is None:
         _say(console, "No refresh token came, so this sign-in ends with its first token.")
-        return Login(
-            client_id=client.id,
-            access=tokens.access,
-            expires_ms=tokens.expires_ms,
-            project=project,
-        )
-    return Login(
-        client_id=client.id, client_secret=client.secret, refresh=tokens.refresh, project=project
-    )
+    return make_login(client, tokens, project)
 
 
 async def _pasted_login(
@@ -215,16 +206,16 @@ def _client(
 ) -> OAuthClient:
     """The user's own registration: no product's identity is borrowed (A2.69)."""
     asks = sys.stdin.isatty()
-    named = options.client_id or environ.get(_CLIENT_ID, "").strip()
+    named = options.client_id or environ.get(CLIENT_ID, "").strip()
     if not named and asks:
         named = str(typer.prompt("Your OAuth client id"))
     if not named:
         raise UsageError(
             f"{service.title} wants to know which program signs in. Make an OAuth client of the "
-            f"kind 'Desktop app' in the Google Cloud console and set {_CLIENT_ID} and "
-            f"{_CLIENT_SECRET} to what it shows."
+            f"kind 'Desktop app' in the Google Cloud console and set {CLIENT_ID} and "
+            f"{CLIENT_SECRET} to what it shows."
         )
-    secret = environ.get(_CLIENT_SECRET, "").strip()
+    secret = environ.get(CLIENT_SECRET, "").strip()
     if not secret and asks:
         question = "Its client secret (it is not shown; empty for none)"
         secret = str(typer.prompt(question, default="", hide_input=True, show_default=False))
@@ -234,13 +225,12 @@ def _client(
 def _project(
     service: OAuthService, options: LoginOptions, environ: Mapping[str, str]
 ) -> str | None:
-    held = (environ.get(name, "").strip() for name in _PROJECTS)
-    project = options.project or next(filter(None, held), None)
+    project = options.project or named_project(environ)
     if project is None and service.needs_project:
         if not sys.stdin.isatty():
             raise UsageError(
                 f"{service.provider!r} needs a project; name it with --project or in "
-                f"{_PROJECTS[0]}."
+                "GOOGLE_CLOUD_PROJECT."
             )
         project = str(typer.prompt("Your Google Cloud project")).strip()
     return check_secret(project) if project else None

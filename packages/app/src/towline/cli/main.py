@@ -31,6 +31,13 @@ app: Final = typer.Typer(
 keys: Final = typer.Typer(help="Keep the keys of providers.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 
+users: Final = typer.Typer(help="Say who may come in.", no_args_is_help=True)
+app.add_typer(users, name="users")
+
+devices: Final = typer.Typer(help="See and end what is let in as you.", no_args_is_help=True)
+app.add_typer(devices, name="devices")
+
+_User = Annotated[str, typer.Argument(help="The user's name; owner is yours.")]
 _Provider = Annotated[str, typer.Argument(help="Such as openai, anthropic or gemini.")]
 
 _err: Final = Console(stderr=True)
@@ -39,12 +46,7 @@ _err: Final = Console(stderr=True)
 def main() -> None:
     """Run the command line."""
     _open_missing()
-    level = os.environ.get("TOWLINE_LOG", "").upper() or "WARNING"
-    if level not in logging.getLevelNamesMapping():
-        _fail(f"TOWLINE_LOG={level!r} is no level; use debug, info, warning or error.")
-    log = logging.StreamHandler()
-    log.setFormatter(_VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=level, handlers=[log])
+    _set_log(os.environ.get("TOWLINE_LOG", ""))
     try:
         with _heeded_output():
             app()
@@ -52,6 +54,25 @@ def main() -> None:
         _fail(error.message)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _set_log(setting: str) -> None:
+    """Log to standard error: a level, and `json` for lines that programs read."""
+    words = [word for word in setting.upper().replace(",", " ").split() if word != "JSON"]
+    level = words[0] if words else "WARNING"
+    if len(words) > 1 or level not in logging.getLevelNamesMapping():
+        _fail(
+            f"TOWLINE_LOG={setting!r} is no level; use debug, info, warning or error, and add "
+            "',json' for JSON lines."
+        )
+    log = logging.StreamHandler()
+    if "JSON" in setting.upper():
+        from towline_server import JsonFormatter
+
+        log.setFormatter(JsonFormatter())
+    else:
+        log.setFormatter(_VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[log])
 
 
 class _VisibleFormatter(logging.Formatter):
@@ -166,9 +187,51 @@ def models(
 
 
 @app.command()
+def usage(
+    by: Annotated[str, typer.Option(help="day, model or session.")] = "day",
+    first: Annotated[
+        str | None, typer.Option("--from", help="The first day, as 2026-01-31; 30 days ago.")
+    ] = None,
+    last: Annotated[str | None, typer.Option("--to", help="The last day; today, in UTC.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show what was used and what it cost, by day, model or session."""
+    from towline.cli.usage import show_usage
+
+    _run(show_usage(Console(highlight=False), by=by, first=first, last=last, as_json=as_json))
+
+
+@app.command()
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend the store; a copy is made before.")
+    ] = False,
+    copy: Annotated[
+        Path | None, typer.Option("--copy", help="Only write a copy of the store to this file.")
+    ] = None,
+    online: Annotated[
+        bool, typer.Option("--online", help="Ask each provider that has a key, once.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Check the store and this machine, and say what is wrong; exit code 1 when something is."""
+    from towline.cli import doctor as ward
+
+    console = Console(highlight=False)
+    if sum((repair, copy is not None, online)) > 1:
+        _fail("--repair, --copy and --online are three things: give one of them.")
+    if copy is not None:
+        _end(ward.copy(console, copy.absolute()))
+    elif repair:
+        _end(ward.repair(console, as_json=as_json))
+    else:
+        _run(ward.examine(console, online=online, as_json=as_json))
+
+
+@app.command()
 def pair() -> None:
-    """Print a one-time link for another device."""
-    from towline.cli.talk import pair as make_link
+    """Print a one-time link for another device, and the same as a QR code."""
+    from towline.cli.pair import pair as make_link
 
     _run(make_link(Console(highlight=False)))
 
@@ -254,6 +317,67 @@ def login(
 
     options = LoginOptions(token=token, client_id=client_id, project=project, browser=browser)
     _run(sign_in(provider, options, Console()))
+
+
+@users.command("list")
+def list_users() -> None:
+    """Show who may come in."""
+    from towline.cli.users import list_users as show
+
+    _run(show(Console()))
+
+
+@users.command("add")
+def add_user(
+    name: _User,
+    admin: Annotated[bool, typer.Option("--admin", help="May add and remove users too.")] = False,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Give a removed user back, with the old sessions.")
+    ] = False,
+) -> None:
+    """Let somebody in; the password is read hidden, or from standard input."""
+    from towline.cli.users import add_user as add
+
+    _run(add(name, Console(), admin=admin, restore=restore))
+
+
+@users.command("remove")
+def remove_user(name: _User) -> None:
+    """Let a user in no more, on any device. Their sessions stay stored, and nobody reaches them."""
+    from towline.cli.users import remove_user as remove
+
+    _run(remove(name, Console()))
+
+
+@users.command("password")
+def change_password(
+    name: _User = "owner",
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Let their devices and programs go as well.")
+    ] = False,
+) -> None:
+    """Set a password, read hidden or from standard input. It ends the user's logins."""
+    from towline.cli.users import change_password as change
+
+    _run(change(name, Console(), everywhere=everywhere))
+
+
+@devices.command("list")
+def list_devices() -> None:
+    """Show what is let in as you: paired devices, logins, tokens of programs."""
+    from towline.cli.devices import list_devices as show
+
+    _run(show(Console()))
+
+
+@devices.command("revoke")
+def revoke_device(
+    device: Annotated[str, typer.Argument(metavar="ID", help="As `towline devices list` shows.")],
+) -> None:
+    """Let a device in no more."""
+    from towline.cli.devices import revoke_device as revoke
+
+    _run(revoke(device, Console()))
 
 
 def _show_version(wanted: bool) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -12,15 +11,15 @@ from rich.console import Console
 from rich.markup import escape
 
 from towline.cli.command import command_name
-from towline.cli.keys import ALIASES
 from towline.cli.model_table import ModelRow, say, show_rows
 from towline.cli.visible import show_line, show_visible
 from towline.local import cached_model, model_facts, model_folder
 from towline.local_provider import LOCAL_MODEL
-from towline.models import Choice, discover_signed_in, find_model, read_stored_keys
+from towline.models import Choice, discover_signed_in, find_model
 from towline.paths import find_paths
 from towline.picks import Picks
-from towline.secrets import stored_credential
+from towline.providers.names import ALIASES, natural_order
+from towline.providers.reach import Reach, open_reach
 from towline_agent import (
     LOCAL_MODEL_FACTS,
     VENDORS,
@@ -52,9 +51,15 @@ class _Person(msgspec.Struct, frozen=True):
 
     environ: Mapping[str, str]
     picks: Picks
-    stored: Mapping[str, Sequence[str]]
+    reach: Reach
+    """How they reach providers."""
     named: str | None
     """The model in the settings."""
+
+    @property
+    def stored(self) -> dict[str, tuple[str, ...]]:
+        """The keys that are kept."""
+        return self.reach.stored
 
 
 class _Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +136,7 @@ async def show_provider(
     with _waiting(f"Asking {provider}…", as_json=as_json):
         listing = await _list(provider, person, transport)
     model, why = _pick(provider, listing, person.picks)
-    names = sorted(listing.models, key=_natural)
+    names = sorted(listing.models, key=natural_order)
     if as_json:
         _print_json(console, _provider_json(provider, listing, names, model, why))
         return 0
@@ -151,7 +156,8 @@ async def show_provider(
 def _look(environ: Mapping[str, str]) -> _Person:
     paths = find_paths(environ)
     config = load_config(paths.config_file, environ, data_dir=paths.data_dir)
-    return _Person(environ, Picks(config.data_dir), read_stored_keys(environ), config.model)
+    reach = open_reach(environ)
+    return _Person(reach.environ, Picks(config.data_dir), reach, config.model)
 
 
 async def _choose(person: _Person, transport: Transport | None) -> Choice:
@@ -183,9 +189,9 @@ async def _ask(found: Found, person: _Person, transport: Transport | None) -> _O
 async def _live(provider: str, person: _Person, transport: Transport | None) -> Listing:
     return await list_models(
         provider,
-        person.environ,
+        person.reach.environ_of(provider),
         stored=person.stored,
-        credential=stored_credential(provider, person.environ) if person.stored else None,
+        credential=person.reach.credential(provider),
         transport=transport,
     )
 
@@ -297,12 +303,6 @@ def _waiting(text: str, *, as_json: bool) -> AbstractContextManager[object]:
         if as_json or not console.is_terminal
         else console.status(escape(show_line(text)))
     )
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Sorts `gpt-5.10` behind `gpt-5.9`."""
-    parts = re.split(r"(\d+)", name.lower())
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
 def _overview_json(taken: Choice, offers: Sequence[_Offer]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from towline.cli.question import Form, invite
 from towline.cli.visible import show_line, show_prose, show_visible
 from towline_protocol import (
     DENY,
@@ -305,6 +306,8 @@ def _mark(pen: _Pen, entry: MessageView) -> None:
             pen.line(f"■ Ended early: {words}", "yellow")
         case "closed":
             pen.line(f"■ The session is closed: {words}", "yellow")
+        case "reverted":
+            pen.line("· undone", "dim")
         case kind:
             pen.line(f"· {show_line(kind)}: {words}", "dim")
 
@@ -377,6 +380,9 @@ def _people(pen: _Pen, before: SessionView, view: SessionView) -> None:
         if request.permission not in known:
             _permission(pen, request)
     asked = {question.question for question in before.questions}
+    still_asked = {question.question for question in view.questions}
+    if asked - still_asked:
+        pen.line("→ the question is settled", "dim")
     for question in view.questions:
         if question.question not in asked:
             _question(pen, question)
@@ -412,9 +418,9 @@ def _resolved(pen: _Pen, request: PermissionRequested, view: SessionView) -> Non
 def _question(pen: _Pen, question: QuestionAsked) -> None:
     for item in question.items:
         pen.line(f"? {show_visible(item.prompt)}", "bold yellow")
-        for option in item.options:
-            pen.line(f"  - {show_line(option.label)}")
-    pen.line("  (questions cannot be answered here yet; the agent goes on by itself)", "dim")
+        for number, option in enumerate(item.options, 1):
+            pen.line(f"  {number} {show_line(option.label)}")
+    pen.text(invite(Form(question)), "bold")
 
 
 def _waiting(waiting: Waiting) -> str:

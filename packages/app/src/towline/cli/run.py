@@ -12,9 +12,10 @@ from rich.markup import escape
 from towline.assistant import INSTRUCTIONS, NAME
 from towline.cli.visible import show_line, show_prose, show_visible
 from towline.local import FetchProgress
-from towline.models import Models, find_model, read_stored_keys
+from towline.models import Models, find_model
 from towline.paths import find_paths
 from towline.picks import Picks
+from towline.providers.reach import open_reach
 from towline_agent import Agent, find_tools
 from towline_protocol import (
     DENY,
@@ -41,8 +42,10 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
     """
     paths = find_paths()
     config = load_config(paths.config_file, os.environ, data_dir=paths.data_dir)
-    picks, stored = Picks(config.data_dir), read_stored_keys()
-    choice = await find_model(named or config.model, picks=picks, stored=stored)
+    picks, reach = Picks(config.data_dir), open_reach()
+    choice = await find_model(
+        named or config.model, reach.environ, picks=picks, stored=reach.stored
+    )
     found = find_tools(config.tools)
     screen = RunScreen(console)
     for notice in found.notices:
@@ -50,7 +53,7 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
     async with AsyncExitStack() as stack:
         with FetchProgress(console) as progress:
             models = Models(
-                choice, stored=stored, on_progress=progress.advance, on_note=progress.note
+                choice, reach=reach, on_progress=progress.advance, on_note=progress.note
             )
             if choice.local:
                 stack.push_async_callback(models.local.aclose)

@@ -6,7 +6,7 @@ from typing import Final
 
 from towline_protocol import UsageError
 
-__all__ = ["check_secret", "read_secret"]
+__all__ = ["read_secret"]
 
 _MAX_CHARS: Final = 16 * 1024
 """The longest tokens have a few thousand; more is another file."""
@@ -31,19 +31,5 @@ def read_secret(prompt: str) -> str:
     if not text:
         raise UsageError(
             "No key came; type or paste it at the prompt, or send it to standard input."
-        )
-    return text
-
-
-def check_secret(text: str) -> str:
-    """The text, if a header can carry it.
-
-    Raises:
-        UsageError: It holds what no key does. The message does not repeat it.
-    """
-    if not all("!" <= char <= "~" for char in text):
-        raise UsageError(
-            "That is no key: it holds white space, line ends or letters that no key has. Copy the "
-            "key alone, without quotes and names around it."
         )
     return text

@@ -18,12 +18,13 @@ from towline.assistant import NAME, make_assistant
 from towline.cli.command import command_name
 from towline.cli.visible import show_visible
 from towline.local import FetchProgress, LocalModelError, describe_local_model
-from towline.models import Choice, Models, find_model, is_offered, read_stored_keys
+from towline.models import Choice, Models, find_model, is_known, is_offered
 from towline.paths import Paths, find_paths
 from towline.picks import Picks
+from towline.providers.desk import Desk
+from towline.providers.reach import open_reach
 from towline.warm import warm_local_model
 from towline_agent import connect, find_tools
-from towline_protocol import UsageError
 from towline_server import AgentSpec, Config, Ready, load_config, serve
 
 __all__ = ["UpOptions", "up"]
@@ -59,22 +60,22 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
     paths = find_paths(environ)
     config = _config(options, paths, environ)
     named = options.model if options.model and options.model.endswith(".gguf") else config.model
-    picks, stored = Picks(config.data_dir), read_stored_keys(environ)
-    choice = await find_model(named, environ, picks=picks, stored=stored)
+    picks, reach = Picks(config.data_dir), open_reach(environ)
+    choice = await find_model(named, reach.environ, picks=picks, stored=reach.stored)
     if options.model and not choice.local:
-        connect(choice.model, environ, stored=stored)  # a mistyped provider is told now
-        if await is_offered(choice.model, environ, stored):
+        connect(choice.model, reach.environ, stored=reach.stored)  # mistyped ones are told now
+        if await is_offered(choice.model, reach.environ, reach.stored):
             picks.remember(choice.model)
     assistant = _assistant(config, console)
     progress = FetchProgress(console)
     models = Models(
         choice,
-        environ=environ,
-        stored=stored,
+        reach=reach,
         on_progress=progress.advance,
         on_note=progress.note,
         warm=partial(warm_local_model, tools=assistant.tools),
     )
+    desk = Desk(reach, config.data_dir, choice.model)
     background: set[asyncio.Task[None]] = set()
 
     def ready(server: Ready) -> None:
@@ -90,6 +91,8 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
             connect=models.connect,
             default_model=choice.model,
             version=__version__,
+            knows=is_known,
+            providers=desk,
             on_ready=ready,
             on_drain=lambda turns: _say_drain(console, turns),
             run_file=paths.run_file,
@@ -101,6 +104,7 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
             await asyncio.wait({task})
         if choice.local:
             await models.local.aclose()
+        await desk.aclose()
     console.print("Stopped. Sessions are kept; the next start takes them up.")
 
 
@@ -125,11 +129,6 @@ def _config(options: UpOptions, paths: Paths, environ: Mapping[str, str]) -> Con
     for root in roots:
         if config.data_dir.resolve().is_relative_to(root.resolve()):
             _log.debug("The data folder lies in the root %s", root)
-    if config.host not in ("127.0.0.1", "::1", "localhost"):
-        raise UsageError(
-            f"host = {config.host!r} would let the network in, and this release has no passwords. "
-            "Leave it at 127.0.0.1 and reach it through an SSH tunnel or a private network's proxy."
-        )
     return msgspec.structs.replace(config, roots=roots)
 
 

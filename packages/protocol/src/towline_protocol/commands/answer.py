@@ -2,7 +2,7 @@
 
 from towline_protocol.commands.body import Body
 
-__all__ = ["AnswerPermission", "PermissionAnswered"]
+__all__ = ["AnswerPermission", "AnswerQuestion", "PermissionAnswered", "QuestionAnswered"]
 
 
 class AnswerPermission(Body, frozen=True, kw_only=True):
@@ -21,3 +21,17 @@ class PermissionAnswered(Body, frozen=True, kw_only=True):
 
     option: str
     """The option that was taken."""
+
+
+class AnswerQuestion(Body, frozen=True, kw_only=True):
+    """A person's answers, to all items at once."""
+
+    answers: dict[str, tuple[str, ...]]
+    """Item id to what was chosen: ids of its options, and own words where it takes them."""
+
+
+class QuestionAnswered(Body, frozen=True, kw_only=True):
+    """The answers stand."""
+
+    answers: dict[str, tuple[str, ...]]
+    """The answers that were taken, by item id."""

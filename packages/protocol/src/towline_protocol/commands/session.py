@@ -1,9 +1,20 @@
-"""Sessions: made and listed."""
+"""Sessions: made, listed, changed, closed."""
 
 from towline_protocol.commands.body import Body, PromptBlock
+from towline_protocol.events import ClientTool
 from towline_protocol.ids import SessionId, TurnId
+from towline_protocol.messages import Limits
 
-__all__ = ["CreateSession", "SessionInfo", "SessionList"]
+__all__ = [
+    "CloseSession",
+    "CreateSession",
+    "MarkRead",
+    "ReadMark",
+    "SessionDeleted",
+    "SessionInfo",
+    "SessionList",
+    "UpdateSession",
+]
 
 
 class CreateSession(Body, frozen=True, kw_only=True):
@@ -23,6 +34,12 @@ class CreateSession(Body, frozen=True, kw_only=True):
     """A first prompt, admitted with the session."""
     key: str | None = None
     """The client's own key of that prompt."""
+    tools: tuple[ClientTool, ...] = ()
+    """Tools that any client of the session may run (C5.12)."""
+    labels: tuple[str, ...] = ()
+    """What to sort it by: at most 16, of at most 64 characters each."""
+    limits: Limits | None = None
+    """Bounds of its turns that name none of their own; `None` for the agent's."""
 
 
 class SessionInfo(Body, frozen=True, kw_only=True):
@@ -56,6 +73,14 @@ class SessionInfo(Body, frozen=True, kw_only=True):
     """RFC 3339 time of the last stored event."""
     closed: bool = False
     """Whether it takes no more prompts."""
+    archived: bool = False
+    """Whether it is put away."""
+    labels: tuple[str, ...] = ()
+    """What people sort it by."""
+    unread: bool = False
+    """Whether its conversation goes on behind `read_seq`."""
+    read_seq: int = 0
+    """The number of the last event that its user has read, as `mark_read` was told."""
 
 
 class SessionList(Body, frozen=True, kw_only=True):
@@ -65,3 +90,48 @@ class SessionList(Body, frozen=True, kw_only=True):
     """One page."""
     next: str | None = None
     """The cursor of the next page; `None` on the last one."""
+
+
+class UpdateSession(Body, frozen=True, kw_only=True):
+    """What changes in a session; what is left out stays."""
+
+    title: str | None = None
+    """The new title."""
+    model: str | None = None
+    """The new `provider/model`, from the next turn on."""
+    mode: str | None = None
+    """The new mode, from the next turn on: `ask` or `auto`."""
+    labels: tuple[str, ...] | None = None
+    """The new labels, all of them: at most 16, of at most 64 characters each."""
+    archived: bool | None = None
+    """Whether it is put away: the usual list does not show it."""
+
+
+class MarkRead(Body, frozen=True, kw_only=True):
+    """How far a person has read."""
+
+    seq: int
+    """The number of the last event they have seen."""
+
+
+class ReadMark(Body, frozen=True, kw_only=True):
+    """Where the mark stands; it never goes back."""
+
+    seq: int
+    """The number of an event; 0 when nothing is read."""
+
+
+class CloseSession(Body, frozen=True, kw_only=True):
+    """End a session for good; it stays readable."""
+
+    reason: str = "closed by the user"
+    """Why, for the log."""
+
+
+class SessionDeleted(Body, frozen=True, kw_only=True):
+    """The session is gone, its log as well."""
+
+    session: SessionId
+    """Its id."""
+    until: str
+    """RFC 3339 time: until then its id is told to be gone, after that to be unknown."""

@@ -4,8 +4,9 @@ from typing import Any
 
 from towline_protocol.content import Block
 from towline_protocol.events.data import EventData
+from towline_protocol.events.tool import ClientTool, ToolDeclaration
 from towline_protocol.ids import CallId, CheckpointId, PromptId, SessionId, TurnId
-from towline_protocol.messages import Limits
+from towline_protocol.messages import Limits, Usage
 
 __all__ = [
     "CheckpointCreated",
@@ -37,6 +38,12 @@ class SessionCreated(EventData, frozen=True, kw_only=True, tag="session_created"
     """The session it was forked from."""
     parent: dict[str, Any] | None = None
     """The session and call that a sub-agent works for."""
+    tools: tuple[ClientTool, ...] = ()
+    """Tools that any client of the session may run."""
+    labels: tuple[str, ...] = ()
+    """What people sort it by."""
+    limits: Limits | None = None
+    """Bounds of its turns that name none; `None` for the agent's own."""
 
 
 class SessionUpdated(EventData, frozen=True, kw_only=True, tag="session_updated"):
@@ -50,10 +57,14 @@ class SessionUpdated(EventData, frozen=True, kw_only=True, tag="session_updated"
     """The new mode."""
     archived: bool | None = None
     """Whether it is put away."""
+    labels: tuple[str, ...] | None = None
+    """The new labels, all of them."""
+    tools: ToolDeclaration | None = None
+    """What a client says it can run, from the next turn on."""
 
 
 class SessionClosed(EventData, frozen=True, kw_only=True, tag="session_closed"):
-    """The session takes no more prompts; its last event."""
+    """The session takes no more prompts. Only a `session_updated` may follow."""
 
     reason: str
     """Why, in one word or sentence."""
@@ -72,6 +83,12 @@ class Compacted(EventData, frozen=True, kw_only=True, tag="compacted"):
     """The size before, by the provider's count."""
     after_tokens: int
     """The size after, estimated."""
+    model: str | None = None
+    """Who wrote the summary, as `provider/model`; `None` when nobody was asked."""
+    usage: Usage | None = None
+    """What that request used."""
+    cost: float | None = None
+    """US dollars of it; `None` when unknown."""
 
 
 class CheckpointCreated(EventData, frozen=True, kw_only=True, tag="checkpoint_created"):

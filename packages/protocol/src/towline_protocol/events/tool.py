@@ -1,5 +1,7 @@
 """Tool events, those of client tools and of files included."""
 
+from typing import Any
+
 from towline_protocol.artifacts import Artifact
 from towline_protocol.content import ResultBlock
 from towline_protocol.events.data import Data, EventData
@@ -8,10 +10,12 @@ from towline_protocol.ids import CallId
 __all__ = [
     "ClientCallClaimed",
     "ClientCallOffered",
+    "ClientTool",
     "FileChange",
     "FilesChanged",
     "Preview",
     "Process",
+    "ToolDeclaration",
     "ToolEnded",
     "ToolOutputDelta",
     "ToolProgress",
@@ -50,13 +54,15 @@ class ToolProposed(EventData, frozen=True, kw_only=True, tag="tool_proposed"):
     tool: str
     """The tool's name."""
     arguments: str
-    """JSON text as the model wrote it."""
+    """JSON text as the model wrote it; of a long one the ends, with a mark (C1.10)."""
     title: str
     """One line for a person."""
     effect: str
     """`read`, `write`, `exec`, `network` or `own` (A5.42)."""
     preview: Preview | None = None
     """What it would do."""
+    arguments_file: str | None = None
+    """The content hash of the whole arguments, when they are too long for an event."""
 
 
 class ToolStarted(EventData, frozen=True, kw_only=True, tag="tool_started"):
@@ -121,16 +127,44 @@ class ToolEnded(EventData, frozen=True, kw_only=True, tag="tool_ended"):
     artifacts: tuple[Artifact, ...] = ()
     """What it made or found."""
     files: tuple[str, ...] = ()
-    """Content hashes of files it left."""
+    """Content hashes of files it left, its whole output among them when that is long."""
+
+
+class ClientTool(Data, frozen=True, kw_only=True):
+    """A tool that runs in a client: a phone, an app, an editor (C5.12)."""
+
+    name: str
+    """Letters, digits, `_` and `-`; 64 at most."""
+    description: str
+    """What it does and when to use it, for the model."""
+    parameters: dict[str, Any]
+    """JSON Schema of the arguments, an object."""
+    effect: str = "write"
+    """`read`, `write`, `exec` or `network`; counts only if the agent trusts its clients."""
+    idempotent: bool = False
+    """Whether running it twice is harmless, so that a second client may."""
+    timeout_s: float = 120.0
+    """Seconds from the offer to the deadline, 1 to 600."""
+
+
+class ToolDeclaration(Data, frozen=True, kw_only=True):
+    """The tools of one client, in place of those that it declared before."""
+
+    reader: str
+    """How the client names itself."""
+    tools: tuple[ClientTool, ...] = ()
+    """What it can run; none when it takes them back."""
 
 
 class ClientCallOffered(EventData, frozen=True, kw_only=True, tag="client_call_offered"):
-    """A call waits for a client to take it."""
+    """A call waits for a client; the same call again replaces the offer."""
 
     call: CallId
     """The call."""
     expires_at: str
     """RFC 3339 server time."""
+    to: str | None = None
+    """The client that has it already and is to go on; `None` for all that declared the tool."""
 
 
 class ClientCallClaimed(EventData, frozen=True, kw_only=True, tag="client_call_claimed"):

@@ -59,7 +59,7 @@ TITLE_CHARS: Final = 60
 MAX_OPEN_BLOCKS: Final = 1024
 """Blocks of an open message: a peer cannot make a view grow by naming a far block."""
 
-_SPACE: Final = "[ \\t\\n\\r\\f\\v]+"
+_SPACE: Final = "[ \\t\\n\\r\\f\\v\\u0085\\u2028\\u2029]+"
 _NO_TURN: Final = TurnId("")
 
 _set = msgspec.structs.replace
@@ -74,6 +74,7 @@ def _created(view: SessionView, envelope: Envelope, event: SessionCreated) -> Se
         mode=event.mode,
         title=event.title,
         cwd=event.cwd,
+        labels=event.labels,
         created=envelope.time,
     )
 
@@ -86,6 +87,7 @@ def _updated(view: SessionView, envelope: Envelope, event: SessionUpdated) -> Se
         model=view.model if event.model is None else event.model,
         mode=view.mode if event.mode is None else event.mode,
         archived=view.archived if event.archived is None else event.archived,
+        labels=view.labels if event.labels is None else event.labels,
     )
 
 
@@ -105,7 +107,9 @@ def _admitted(view: SessionView, envelope: Envelope, event: PromptAdmitted) -> S
     if title is None:
         words = re.sub(_SPACE, " ", block_text(event.content)).strip(" ")
         title = words[:TITLE_CHARS] or None
-    return _set(view, queue=(*view.queue, queued), title=title)
+    ahead = min(max(event.position, 0), len(view.queue))  # a retry goes before what waits
+    queue = (*view.queue[:ahead], queued, *view.queue[ahead:])
+    return _set(view, queue=queue, title=title)
 
 
 def _delivered(view: SessionView, envelope: Envelope, event: PromptDelivered) -> SessionView:

@@ -6,6 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from towline_protocol.events import (
+    ClientCallClaimed,
+    ClientCallOffered,
     Envelope,
     FilesChanged,
     PermissionRequested,
@@ -40,6 +42,7 @@ def _proposed(view: SessionView, envelope: Envelope, event: ToolProposed) -> Ses
         status="pending",
         preview=event.preview,
         turn=envelope.turn,
+        arguments_file=event.arguments_file,
     )
     kept = tuple(other for other in view.open_calls if other.call != event.call)
     return _set(view, open_calls=(*kept, call))
@@ -89,10 +92,25 @@ def _ended(view: SessionView, envelope: Envelope, event: ToolEnded) -> SessionVi
         is_error=event.is_error,
         duration_ms=event.duration_ms,
         artifacts=event.artifacts,
+        files=event.files,
     )
     del envelope
     kept = tuple(other for other in view.open_calls if other.call != event.call)
     return _set(view, open_calls=kept, calls=(*view.calls, call))
+
+
+def _offered(view: SessionView, envelope: Envelope, event: ClientCallOffered) -> SessionView:
+    del envelope
+    return _change(
+        view,
+        event.call,
+        lambda call: _set(call, expires_at=event.expires_at, claimed_by=event.to),
+    )
+
+
+def _claimed(view: SessionView, envelope: Envelope, event: ClientCallClaimed) -> SessionView:
+    del envelope
+    return _change(view, event.call, lambda call: _set(call, claimed_by=event.by))
 
 
 def _files(view: SessionView, envelope: Envelope, event: FilesChanged) -> SessionView:
@@ -161,6 +179,8 @@ FOLDS: Final[dict[type, Callable[[SessionView, Envelope, Any], SessionView]]] = 
     ToolProgress: _progress,
     ToolOutputDelta: _output,
     ToolEnded: _ended,
+    ClientCallOffered: _offered,
+    ClientCallClaimed: _claimed,
     FilesChanged: _files,
     PermissionRequested: _requested,
     PermissionResolved: _resolved,

@@ -2,7 +2,12 @@
 
 from typing import Final
 
-from towline_protocol.commands.answer import AnswerPermission, PermissionAnswered
+from towline_protocol.commands.answer import (
+    AnswerPermission,
+    AnswerQuestion,
+    PermissionAnswered,
+    QuestionAnswered,
+)
 from towline_protocol.operations.operation import Operation
 
 __all__ = ["ROWS"]
@@ -15,6 +20,16 @@ ROWS: Final = (
         summary="Decide an open permission request.",
         request=AnswerPermission,
         answer=PermissionAnswered,
+        faults=("not_found", "gone", "conflict", "rejected"),
+        idempotent=True,
+    ),
+    Operation(
+        name="answer_question",
+        method="POST",
+        path="/api/sessions/{session}/questions/{question}",
+        summary="Answer an open question.",
+        request=AnswerQuestion,
+        answer=QuestionAnswered,
         faults=("not_found", "gone", "conflict", "rejected"),
         idempotent=True,
     ),

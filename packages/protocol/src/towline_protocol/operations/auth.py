@@ -2,12 +2,36 @@
 
 from typing import Final
 
-from towline_protocol.commands.auth import Claim, Claimed, Identity, Pairing
+from towline_protocol.commands.auth import (
+    AddUser,
+    ChangePassword,
+    Claim,
+    Claimed,
+    CreateToken,
+    Identity,
+    LoggedIn,
+    Login,
+    NewToken,
+    Pairing,
+    TokenList,
+    UserInfo,
+    UserList,
+)
 from towline_protocol.operations.operation import Operation
 
 __all__ = ["ROWS"]
 
 ROWS: Final = (
+    Operation(
+        name="login",
+        method="POST",
+        path="/api/auth/login",
+        summary="Turn a password into a token of 24 hours.",
+        request=Login,
+        answer=LoggedIn,
+        faults=("unauthorized", "capability_unavailable", "rate_limited"),
+        open=True,
+    ),
     Operation(
         name="claim",
         method="POST",
@@ -15,7 +39,7 @@ ROWS: Final = (
         summary="Turn a one-time code into a token.",
         request=Claim,
         answer=Claimed,
-        faults=("unauthorized", "rate_limited"),
+        faults=("unauthorized", "capability_unavailable", "rate_limited"),
         open=True,
     ),
     Operation(
@@ -24,6 +48,7 @@ ROWS: Final = (
         path="/api/auth/pair",
         summary="Make a one-time code for another device.",
         answer=Pairing,
+        faults=("capability_unavailable",),
     ),
     Operation(
         name="me",
@@ -38,6 +63,71 @@ ROWS: Final = (
         path="/api/auth/logout",
         summary="Revoke the token the call came with.",
         status=204,
+        faults=("capability_unavailable",),
+    ),
+    Operation(
+        name="list_tokens",
+        method="GET",
+        path="/api/auth/tokens",
+        summary="List the caller's devices, logins and tokens.",
+        answer=TokenList,
+        faults=("capability_unavailable",),
+    ),
+    Operation(
+        name="create_token",
+        method="POST",
+        path="/api/auth/tokens",
+        summary="Make a token for a program; it is shown this once.",
+        request=CreateToken,
+        answer=NewToken,
+        status=201,
+        faults=("capability_unavailable", "capacity_exceeded"),
+    ),
+    Operation(
+        name="revoke_token",
+        method="DELETE",
+        path="/api/auth/tokens/{token}",
+        summary="End one of the caller's devices, logins or tokens, and its open streams.",
+        status=204,
+        faults=("not_found", "capability_unavailable"),
+    ),
+    Operation(
+        name="list_users",
+        method="GET",
+        path="/api/users",
+        summary="List the users.",
+        answer=UserList,
+        faults=("capability_unavailable",),
+        admin=True,
+    ),
+    Operation(
+        name="add_user",
+        method="POST",
+        path="/api/users",
+        summary="Let somebody in by a name and a password.",
+        request=AddUser,
+        answer=UserInfo,
+        status=201,
+        faults=("capability_unavailable", "conflict", "rate_limited"),
+        admin=True,
+    ),
+    Operation(
+        name="remove_user",
+        method="DELETE",
+        path="/api/users/{user}",
+        summary="Let a user in no more; their sessions stay stored, and nobody reaches them.",
+        status=204,
+        faults=("not_found", "capability_unavailable", "conflict"),
+        admin=True,
+    ),
+    Operation(
+        name="change_password",
+        method="PUT",
+        path="/api/users/{user}/password",
+        summary="Change one's own password, or as an admin that of another user.",
+        request=ChangePassword,
+        status=204,
+        faults=("not_found", "capability_unavailable", "rejected", "rate_limited"),
     ),
 )
 """The rows of this part of the table."""

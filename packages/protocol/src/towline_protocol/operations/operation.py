@@ -2,7 +2,9 @@
 
 import msgspec
 
-__all__ = ["Operation"]
+from towline_protocol.faults import FAULT_CODES
+
+__all__ = ["Operation", "fault_codes"]
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,5 +38,26 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether only an admin may call it."""
     large: bool = False
     """Whether its body may be as large as what a person sends (C6)."""
+    raw: bool = False
+    """Whether its body is bytes as they are, of any content type."""
     media: str | None = None
-    """The content type of an answer that is not JSON, such as `application/octet-stream`."""
+    """The content type of an answer that no struct describes, such as `text/html`."""
+
+
+def fault_codes(operation: Operation) -> tuple[str, ...]:
+    """Every code that an operation may answer: its own, and those that any such one may."""
+    changes = operation.method != "GET"
+    common = {
+        "invalid_request": True,  # a query or a header that does not fit
+        "unauthorized": not operation.open,
+        "forbidden": True,  # a host or an origin that is not the server's
+        "idempotency_conflict": operation.idempotent,
+        "payload_too_large": operation.request is not None or operation.raw,
+        "unsupported_media": operation.request is not None,
+        "internal_error": True,
+        "upstream_unavailable": operation.idempotent,  # the first one of its key still runs
+        "draining": changes or operation.stream,
+        "store_full": changes,
+        "deadline_exceeded": not operation.stream,
+    }
+    return tuple(code for code in FAULT_CODES if common.get(code) or code in operation.faults)

@@ -1,29 +1,44 @@
 """Who is asking (C2, auth): bearer tokens for programs, a cookie for the page."""
 
-from collections.abc import Callable
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
-from towline_protocol import UsageError, format_time
+from towline_agent import Mint
+from towline_protocol import TowlineError, UsageError, format_time
+from towline_server.api.accounts import DEVICE_LIFE_S, LOGIN_LIFE_S, OWNER, Accounts, Issued
+from towline_server.api.guard import App
+from towline_server.api.watch import Watches
 from towline_server.auth.codes import CODE_LIFE_S, Codes
-from towline_server.auth.token import hash_token, new_token
-from towline_server.errors import AccessDenied, StoreError
+from towline_server.auth.password import Passwords
+from towline_server.auth.throttle import Throttle
+from towline_server.auth.token import hash_token
+from towline_server.errors import AccessDenied, NotOffered, StoreError, WrongPassword
 from towline_server.store import tokens
 from towline_server.store.sqlite_store import SqliteStore
-from towline_server.store.tokens import Token
 
-__all__ = ["DEVICE_LIFE_S", "NOBODY", "OWNER", "Access", "Caller"]
+__all__ = [
+    "DEVICE_LIFE_S",
+    "LOGIN_LIFE_S",
+    "NOBODY",
+    "OWNER",
+    "Access",
+    "Authenticate",
+    "Caller",
+    "address_of",
+]
 
-OWNER: Final = "owner"
-"""The one user of a server without accounts."""
-DEVICE_LIFE_S: Final = 180 * 24 * 3600
-"""Seconds that a device's token lives, counted anew with each use."""
-
-_NAME_CHARS: Final = 80
+_NAME_CHARS: Final = 80  # longer than any name: what is counted must not grow with what is sent
 _TOUCH_MS: Final = 3600 * 1000  # a use is noted once an hour, not with each request
+_TRIES: Final = 10  # wrong passwords for a user: some 3,000 a day, which guess no decent one
+_ADDRESS_TRIES: Final = 30  # and from one address, where a household may sit
+_TRIES_WINDOW_S: Final = 300.0
+_NETWORK_BITS: Final = 64  # of an IPv6 address: one home has all that lie below
 
 
 class Caller(NamedTuple):
@@ -33,14 +48,20 @@ class Caller(NamedTuple):
     """The user's name."""
     admin: bool = False
     """Whether they may change what concerns everybody."""
+    local: bool = False
+    """Whether it comes with the server's own token, which only its system user can read."""
 
 
 NOBODY: Final = Caller("")
 """Who calls an operation that takes no credential."""
 
+Authenticate = Callable[[HTTPConnection], Awaitable[Caller | None]]
+"""Says who a request comes from; `None` for nobody that is let in. Gets headers, cookies and
+whatever a middleware left in the scope."""
+
 
 class Access:
-    """Knows tokens and codes; says who a request comes from."""
+    """Knows tokens, codes and passwords; says who a request comes from."""
 
     def __init__(
         self,
@@ -50,14 +71,39 @@ class Access:
         local_token: str,
         now_ms: Callable[[], int],
         monotonic: Callable[[], float],
+        mint: Mint,
+        passwords: Passwords | None = None,
+        authenticate: Authenticate | None = None,
     ) -> None:
         self.codes = Codes(monotonic)
         """One-time codes that wait to be claimed."""
         self.cookie = f"towline-{server_id}"
         """The cookie's name: cookies ignore ports, so it carries the server's id."""
+        self.watches = Watches()
+        """The streams that are open, by the token they were opened with."""
+        self.accounts = Accounts(
+            store, now_ms=now_ms, mint=mint, passwords=passwords, on_ended=self.watches.end
+        )
+        """The users and their tokens."""
         self._store = store
         self._local = hash_token(local_token)
         self._now_ms = now_ms
+        self._authenticate = authenticate
+        self._by_user = Throttle(monotonic, tries=_TRIES, window_s=_TRIES_WINDOW_S)
+        self._by_address = Throttle(monotonic, tries=_ADDRESS_TRIES, window_s=_TRIES_WINDOW_S)
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.accounts.passwords.close()
+
+    def check_own(self) -> None:
+        """Refuse what only a server with users of its own does.
+
+        Raises:
+            NotOffered: Another program says who is who.
+        """
+        if self._authenticate is not None:
+            raise NotOffered("This server has no users of its own; sign in where it is part of.")
 
     async def caller(self, request: Request) -> Caller:
         """Who a request comes from.
@@ -65,73 +111,171 @@ class Access:
         Raises:
             AccessDenied: It carries no credential, or one that is unknown or too old.
         """
-        token = self.credential(request)
-        if token is None:
+        if self._authenticate is not None:
+            caller = await self._authenticate(request)
+            if caller is None or not caller.user:
+                raise AccessDenied("This server does not know who you are.", reason="missing")
+            return caller
+        digest = self.digest(request)
+        if digest is None:
             raise AccessDenied(
                 "This server wants to know who you are; open the link that `towline pair` prints.",
                 reason="missing",
             )
-        hashed = hash_token(token)
-        if hashed == self._local:
-            return Caller(OWNER, admin=True)
+        if hmac.compare_digest(digest, self._local):
+            return Caller(OWNER, admin=True, local=True)
         now_ms = self._now_ms()
-        found = await self._store.query(partial(tokens.find, sha256=hashed, now_ms=now_ms))
-        if found is None:
+        known = await self._store.query(partial(tokens.find, sha256=digest, now_ms=now_ms))
+        if known is None:
             raise AccessDenied(
                 "This server does not know your token; make a new one with `towline pair`.",
                 reason="unknown_token",
             )
-        if now_ms - found.last_used_ms > _TOUCH_MS:
-            until = now_ms + DEVICE_LIFE_S * 1000  # its life counts anew with each use
+        if now_ms - known.token.last_used_ms > _TOUCH_MS:
             with suppress(StoreError):  # on a full disk a person can still read
-                await self._store.write(
-                    partial(tokens.touch, sha256=hashed, now_ms=now_ms, expires_ms=until)
-                )
-        return Caller(found.user, admin=found.user == OWNER)
+                await self._store.write(partial(tokens.touch, sha256=digest, now_ms=now_ms))
+        return Caller(known.token.user, admin=known.admin)
 
-    def credential(self, request: Request) -> str | None:
-        """The token that a request carries, in its header or its cookie."""
+    def digest(self, request: Request) -> str | None:
+        """The digest of the token that a request carries, in its header or its cookie."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and token:
-            return token.strip()
-        return request.cookies.get(self.cookie)
+        if scheme.lower() == "bearer" and token.strip():
+            return hash_token(token.strip())
+        token = request.cookies.get(self.cookie_name(request), "")
+        return hash_token(token) if token else None
 
-    async def claim(self, code: str, name: str) -> str:
+    def cookie_name(self, request: Request) -> str:
+        """The name of the cookie on this connection; over HTTPS browsers guard it by its prefix."""
+        return f"__Host-{self.cookie}" if request.url.scheme == "https" else self.cookie
+
+    async def login(self, user: str, password: str, *, name: str = "", address: str = "") -> Issued:
+        """Turn a password into a token of 24 hours.
+
+        Args:
+            user: The user's name, as typed.
+            password: The password.
+            name: What the device calls itself.
+            address: Where the call comes from.
+
+        Raises:
+            AccessDenied: The password is wrong, or there is no such user; both look the same.
+            TooManyTries: Too many wrong ones came; even a right one waits now.
+        """
+        user = user.strip().lower()[:_NAME_CHARS]
+        if not await self._is_right(user, password, address):
+            raise AccessDenied(
+                "The name or the password is wrong; try again, or use a code that `towline pair` "
+                "prints.",
+                reason="wrong_password",
+            )
+        return await self.accounts.admit(user, "login", name)
+
+    async def change_password(
+        self, caller: Caller, user: str, password: str, *, old: str | None, everywhere: bool,
+        keep: str,
+    ) -> None:  # fmt: skip
+        """Give a user a new password: one's own with the old one, another's as an admin.
+
+        Raises:
+            UsageError: That is no password to be.
+            UserNotFound: There is nobody of that name.
+            WrongPassword: The old one is missing or wrong.
+            TooManyTries: Too many wrong ones came.
+        """
+        own = caller.user == user and not caller.local
+        if (
+            own
+            and await self.accounts.has_password(user)
+            and (old is None or not await self._is_right(user, old, None))
+        ):
+            raise WrongPassword(
+                "The old password is wrong; send the one that counts now as `old`.",
+                reason="wrong_password",
+            )
+        await self.accounts.set_password(user, password, everywhere=everywhere, keep=keep)
+
+    async def claim(self, code: str, name: str, *, address: str = "") -> Issued:
         """Turn a code into a device's token.
 
         Raises:
             AccessDenied: The code is wrong, used or too old.
             TooManyTries: Too many wrong ones came.
         """
-        self.codes.claim(code)
-        token = new_token()
-        now_ms = self._now_ms()
-        row = Token(
-            sha256=hash_token(token),
-            user=OWNER,
-            name=name[:_NAME_CHARS] or "device",
-            created_ms=now_ms,
-            last_used_ms=now_ms,
-            expires_ms=now_ms + DEVICE_LIFE_S * 1000,
-        )
+        user = self.codes.claim(code, address)
         try:
-            await self._store.write(partial(tokens.add, token=row))
+            return await self.accounts.admit(user, "device", name)
         except StoreError:
-            self.codes.give_back(code)  # nothing was stored, so the code is still good
+            self.codes.give_back(code, user)  # nothing was stored, so the code is still good
             raise
-        return token
 
     async def revoke(self, request: Request) -> None:
         """Forget the token that a request carries."""
-        token = self.credential(request)
-        if token is not None and hash_token(token) == self._local:
+        digest = self.digest(request)
+        if digest is None:
+            return
+        if hmac.compare_digest(digest, self._local):
             raise UsageError(
                 "The server's own token cannot be revoked; it ends with the server: `towline stop`."
             )
-        if token is not None:
-            await self._store.write(partial(tokens.revoke, sha256=hash_token(token)))
+        await self._store.write(partial(tokens.revoke, sha256=digest))
+        self.watches.end([digest])
 
-    def new_code(self) -> tuple[str, str]:
+    async def remove_user(self, name: str) -> None:
+        """Let a user in no more; see `Accounts.remove_user`."""
+        await self.accounts.remove_user(name)
+        self.codes.forget(name)
+
+    def new_code(self, user: str = OWNER) -> tuple[str, str]:
         """A new code, and the RFC 3339 time until which it works."""
         until = self._now_ms() + round(CODE_LIFE_S * 1000)
-        return self.codes.make(), format_time(until)
+        return self.codes.make(user), format_time(until)
+
+    def watch(self, request: Request, answer: App) -> App:
+        """The same answer, which ends when the token does that the request came with."""
+        digest = self.digest(request)
+        if self._authenticate is not None or digest is None or digest == self._local:
+            return answer
+        return self.watches.watch(digest, answer, partial(self._counts, digest))
+
+    async def _counts(self, digest: str) -> bool:
+        now_ms = self._now_ms()
+        return (
+            await self._store.query(partial(tokens.find, sha256=digest, now_ms=now_ms)) is not None
+        )
+
+    async def _is_right(self, user: str, password: str, address: str | None) -> bool:
+        """Check a password; a wrong one, or one that nobody waited for, counts as a try."""
+        counts = [(self._by_user, user)]
+        if address is not None:
+            counts.append((self._by_address, address))
+        for throttle, key in counts:
+            throttle.check(key)
+        for throttle, key in counts:
+            throttle.note(key)  # before the wait, so that tries at the same time all count
+        try:
+            right = await self.accounts.check_password(user, password)
+        except TowlineError:
+            self._take_back(counts)  # it was never looked at
+            raise
+        if right:
+            self._take_back(counts)
+        return right
+
+    @staticmethod
+    def _take_back(counts: list[tuple[Throttle, str]]) -> None:
+        for throttle, key in counts:
+            throttle.forget(key)
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from, as far as tries are counted: of IPv6, the network."""
+    host = request.client.host if request.client is not None else ""
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(found, ipaddress.IPv4Address):
+        return host
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), _NETWORK_BITS), strict=False))

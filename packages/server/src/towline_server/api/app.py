@@ -1,7 +1,7 @@
 """The server as an ASGI app: routes made from the contract table."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -13,6 +13,7 @@ from starlette.routing import Match, Mount, Route
 
 from towline_protocol import OPERATIONS, Fault, Operation, TowlineError, UsageError, encode
 from towline_server.api.access import NOBODY
+from towline_server.api.deadline import bound_work, read_timeout
 from towline_server.api.guard import (
     MAX_BODY,
     MAX_PROMPT_BODY,
@@ -25,6 +26,7 @@ from towline_server.api.guard import (
 )
 from towline_server.api.handlers import HANDLERS, Call, Service, Tagged
 from towline_server.api.problem import problem
+from towline_server.api.query import read_query
 from towline_server.api.stream import Streams
 from towline_server.errors import (
     AdminOnly,
@@ -48,7 +50,8 @@ def make_app(
     streams: Streams,
     *,
     pages: App | None = None,
-    hosts: frozenset[str] = frozenset(),
+    hosts: Container[str] = frozenset(),
+    origins: tuple[str, ...] = (),
 ) -> Guard:
     """The whole server behind one ASGI callable.
 
@@ -57,11 +60,12 @@ def make_app(
         streams: Serves the event streams.
         pages: Serves every path outside `/api`; `None` for no pages.
         hosts: Names beside loopback under which the server may be reached.
+        origins: Pages of other sites that may call it (C2.8).
     """
     routes: list[Route] = []
     for operation in OPERATIONS.values():
         endpoint = (
-            _stream_endpoint(service, streams)
+            _stream_endpoint(operation, service, streams)
             if operation.stream
             else _endpoint(operation, service, streams)
         )
@@ -70,7 +74,7 @@ def make_app(
         routes=[*routes, Mount("/", app=_rest(routes, pages))],
         exception_handlers={HTTPException: _http_problem},
     )
-    return Guard(app, hosts=hosts)
+    return Guard(app, hosts=hosts, origins=origins)
 
 
 def _rest(routes: Sequence[Route], pages: App | None) -> App:
@@ -99,10 +103,12 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
             raise AdminOnly("Only an admin may do this; ask the owner of this server.")
         if streams.draining and operation.method != "GET":
             raise Draining("The server shuts down; come back in a moment.", retry_after_s=5)
+        query = read_query(operation, request.query_params)
         raw = b"" if decoder is None else await _read_body(request, bound)
         body = None if decoder is None else _decode(decoder, raw)
         if not operation.idempotent:
-            return _answer(operation, await handler(Call(request, service, caller, body)))
+            call = Call(request, service, caller, body, query=query)
+            return _answer(operation, await handler(call))
         user = caller.user
         async with service.repeats.in_turn(request, user):
             earlier = await service.repeats.find(request, user, operation.name, raw)
@@ -111,7 +117,7 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
             remember = service.repeats.remember(
                 request, user, operation.name, raw, operation.status
             )
-            call = Call(request, service, caller, body, remember)
+            call = Call(request, service, caller, body, remember, query)
             try:
                 return _answer(operation, await handler(call))
             except TowlineError as error:
@@ -119,17 +125,37 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
                 await service.repeats.keep_refusal(request, user, operation.name, raw, refusal)
                 return refusal
 
-    return _with_problems(serve)
+    return _with_deadline(operation, _with_problems(serve))
 
 
-def _stream_endpoint(service: Service, streams: Streams) -> Endpoint:
+def _stream_endpoint(operation: Operation, service: Service, streams: Streams) -> Endpoint:
     async def serve(request: Request) -> Response:
         user = (await service.access.caller(request)).user
+        read_query(operation, request.query_params)
         if request.method == "HEAD":  # the head alone takes no place among the readers
             return Response(headers={k.decode(): v.decode() for k, v in STREAM_HEADERS})
-        return cast("Response", await streams.open(request, user))
+        opener = streams.open_feed if operation.name == "follow_all" else streams.open
+        opened = await opener(request, user)
+        return cast("Response", service.access.watch(request, opened))
 
     return _with_problems(serve)
+
+
+def _with_deadline(operation: Operation, serve: Endpoint) -> Endpoint:
+    """Hold a request to the seconds that it gives itself (C2.7)."""
+
+    async def served(request: Request) -> Response:
+        name = request_id(request.scope)
+        try:
+            seconds = read_timeout(request)
+        except TowlineError as error:
+            return problem(error.fault(), name)
+        if seconds is None:
+            return await serve(request)
+        reads = operation.method == "GET"
+        return await bound_work(serve(request), seconds, reads=reads, request_id=name)
+
+    return served
 
 
 def _with_problems(serve: Endpoint) -> Endpoint:
@@ -144,7 +170,8 @@ def _with_problems(serve: Endpoint) -> Endpoint:
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception:
-            _log.exception("Request %s failed by a fault of ours", name)
+            known = {"request_id": name, "session": request.path_params.get("session")}
+            _log.exception("Request %s failed by a fault of ours", name, extra=known)
             return problem(_internal(), name)
 
     return served

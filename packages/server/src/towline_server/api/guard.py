@@ -1,16 +1,16 @@
 """What every request passes: names, hosts, sizes, headers. Pure ASGI (D12)."""
 
 import logging
-import re
-import secrets
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Container, MutableMapping
+from typing import Any, Final, cast
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from towline_protocol import CONTRACT_HEADER, CONTRACT_VERSION, Fault, TowlineError
+from towline_protocol import CONTRACT_HEADER, CONTRACT_VERSION
+from towline_server.api.cors import Origins
 from towline_server.api.problem import problem
+from towline_server.api.trace import name_request, read_trace
 from towline_server.errors import HostRefused
 
 __all__ = [
@@ -32,8 +32,16 @@ MAX_PROMPT_BODY: Final = 28 * 1024 * 1024
 
 _log: Final = logging.getLogger("towline.server.http")
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
+_HSTS: Final = "max-age=15552000"  # 180 days; never for loopback, where it would bind all ports
+_EVERY: Final = {
+    CONTRACT_HEADER: CONTRACT_VERSION,
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""What every answer carries that says nothing else itself."""
 
 Scope = MutableMapping[str, Any]
 """ASGI: what is known of a connection."""
@@ -59,9 +67,12 @@ class Guard:
     its own; the `Origin` check keeps it from writing with the cookie of this one.
     """
 
-    def __init__(self, app: App, *, hosts: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, app: App, *, hosts: Container[str] = frozenset(), origins: tuple[str, ...] = ()
+    ) -> None:
         self._app = app
-        self._hosts = _LOOPBACK | hosts
+        self._hosts = hosts
+        self._origins = Origins(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -69,9 +80,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
-        name = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(8)}"
-        scope["towline.request_id"] = name
+        name = scope["towline.request_id"] = name_request(headers)
         began = time.perf_counter()
         status = 0
 
@@ -80,42 +89,62 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 own = MutableHeaders(scope=message)
-                own.setdefault(CONTRACT_HEADER, CONTRACT_VERSION)
+                for header, value in _EVERY.items():
+                    own.setdefault(header, value)
                 own.setdefault("x-request-id", name)
-                own.setdefault("x-content-type-options", "nosniff")
-                own.setdefault("cache-control", "no-store")
+                if (
+                    scope["scheme"] == "https"
+                    and _without_port(headers.get("host", "")) not in _LOOPBACK
+                ):
+                    own.setdefault("strict-transport-security", _HSTS)
+                self._origins.mark(headers, own)
             await send(message)
 
         try:
-            fault = self._refusal(scope, headers)
-            if fault is not None:
-                await problem(fault, name)(scope, receive, answer)
-                return
-            await self._app(scope, receive, answer)
+            await self._checked(scope, headers)(scope, receive, answer)
         finally:
-            took_ms = (time.perf_counter() - began) * 1000
-            _log.debug("%s %s %s %d %.1f ms", name, scope["method"], scope["path"], status, took_ms)
+            _note(scope, headers, status, (time.perf_counter() - began) * 1000)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Fault | None:
+    def _is_ours(self, name: str) -> bool:
+        return name in _LOOPBACK or name in self._hosts
+
+    def _checked(self, scope: Scope, headers: Headers) -> App:
+        """Who answers a request: the app, unless it is refused or a browser's question."""
+        name = request_id(scope)
         host = headers.get("host", "")
-        name = _without_port(host)
-        if name not in self._hosts:
-            return _refused(
-                f"The host {host!r} is not one of this server's names; use its address."
+        if not self._is_ours(_without_port(host)):
+            return _refusal(
+                f"The host {host!r} is not one of this server's names; use its address.", name
             )
-        if scope["method"] in _SAFE:
-            return None
-        origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
-            return _refused(
-                f"The origin {origin!r} may not write here; open this server's own page."
+        if scope["method"] not in _SAFE and not self._origins.may_write(headers):
+            return _refusal(
+                f"The origin {headers.get('origin')!r} may not write here; open this server's own "
+                "page, or add it to `origins` in config.toml.",
+                name,
             )
-        return None
+        preflight = self._origins.preflight(scope["method"], headers)
+        return self._app if preflight is None else cast("App", preflight)
 
 
-def _refused(message: str) -> Fault:
-    error: TowlineError = HostRefused(message)
-    return error.fault()
+def _note(scope: Scope, headers: Headers, status: int, took_ms: float) -> None:
+    """One line about a request that has been answered; never its query."""
+    if not _log.isEnabledFor(logging.DEBUG):
+        return
+    name, method, path = request_id(scope), scope["method"], scope["path"]
+    known: dict[str, Any] = {
+        "request_id": name,
+        "trace": read_trace(headers),
+        "session": scope.get("path_params", {}).get("session"),
+        "method": method,
+        "path": path,
+        "status": status,
+        "duration_ms": round(took_ms, 1),
+    }
+    _log.debug("%s %s %s %d %.1f ms", name, method, path, status, took_ms, extra=known)
+
+
+def _refusal(message: str, name: str) -> App:
+    return cast("App", problem(HostRefused(message).fault(), name))
 
 
 def _without_port(host: str) -> str:

@@ -1,6 +1,8 @@
 """The event streams (C3): opened here, ended when the reader or the server goes."""
 
 import random
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Final
 
 from starlette.requests import Request
@@ -10,7 +12,8 @@ from towline_protocol import Hello, SessionId, format_time
 from towline_server.errors import Draining
 from towline_server.sessions.registry import Sessions
 from towline_server.store.event_store import EventStore
-from towline_server.stream.follow import Cursor, catch_up
+from towline_server.stream.follow import Cursor, after_first, and_then, begin, catch_up
+from towline_server.stream.hub import Subscriber
 from towline_server.stream.pump import HEARTBEAT_S, STALL_S, EventStream
 
 __all__ = ["Streams"]
@@ -53,24 +56,79 @@ class Streams:
             Draining: The server shuts down.
         """
         self._refuse_while_draining()
-        id_ = SessionId(request.path_params["session"])
-        session = await self._sessions.get(user, id_)
+        subscriber, replay = await self._follow(request, user, request.path_params["session"])
+        return self._stream(subscriber, replay)
+
+    async def open_feed(self, request: Request, user: str) -> EventStream:
+        """The user's own feed; with a session in the query its frames as well (C2.12).
+
+        Raises:
+            SessionNotFound: There is no such session.
+            TooManyReaders: All reader places are taken.
+            Draining: The server shuts down.
+            StoreError: The store cannot be read.
+        """
+        self._refuse_while_draining()
+        feeds = self._sessions.feeds
+        session = request.query_params.get("session")
+        if session:
+            subscriber, replay = await self._follow(request, user, session)
+            feeds.tap(user, subscriber)
+        else:
+            subscriber, replay = feeds.join(user, _reader(request)), begin(self._hello(0))
+        try:
+            rows = await self._sessions.feed_rows(user)
+        except BaseException:
+            feeds.leave(user, subscriber)
+            raise
+        replay = after_first(replay, rows)
+        return self._stream(subscriber, replay, partial(feeds.leave, user, subscriber))
+
+    async def _follow(
+        self, request: Request, user: str, session: str
+    ) -> tuple[Subscriber, AsyncGenerator[bytes, None]]:
+        """A place among a session's readers, and what they are told first."""
+        found = await self._sessions.get(user, SessionId(session), live=True)
         self._refuse_while_draining()  # a load may have taken its time
         query = request.query_params
         cursor = Cursor(
             request.headers.get("last-event-id") or query.get("after"), query.get("log")
         )
-        reader = query.get("reader")
-        subscriber = session.log.hub.join(None if reader is None else reader[:_READER_CHARS])
-        hello = Hello(
+        reader = _reader(request)
+        subscriber = found.log.hub.join(reader)
+        replay = catch_up(
+            found.log.session,
+            found,
+            subscriber,
+            store=self._store,
+            cursor=cursor,
+            hello=self._hello(found.last_seq),
+        )
+        # A client that comes back is offered what it can run, once it knows all else (C5.12).
+        return subscriber, and_then(replay, lambda: found.client_calls.offers(reader))
+
+    def _hello(self, last_seq: int) -> Hello:
+        return Hello(
             log=self._store.log,
-            last_seq=session.last_seq,
+            last_seq=last_seq,
             now=format_time(self._clock.now_ms()),
             server_version=self._version,
             web_build=self._web_build,
         )
-        replay = catch_up(id_, session, subscriber, store=self._store, cursor=cursor, hello=hello)
-        return EventStream(subscriber, replay, heartbeat_s=self._heartbeat_s, stall_s=self._stall_s)
+
+    def _stream(
+        self,
+        subscriber: Subscriber,
+        replay: AsyncGenerator[bytes, None],
+        on_end: Callable[[], None] = lambda: None,
+    ) -> EventStream:
+        return EventStream(
+            subscriber,
+            replay,
+            heartbeat_s=self._heartbeat_s,
+            stall_s=self._stall_s,
+            on_end=on_end,
+        )
 
     def _refuse_while_draining(self) -> None:
         if self.draining:
@@ -82,4 +140,14 @@ class Streams:
             return
         self.draining = True
         for session in self._sessions.live:
-            session.log.hub.drain(lambda: random.randint(*_RESET_MS))  # noqa: S311 - spreads load
+            session.log.hub.drain(_draw_retry)
+        self._sessions.feeds.drain(_draw_retry)
+
+
+def _reader(request: Request) -> str | None:
+    """How the reader names itself."""
+    return request.query_params.get("reader", "")[:_READER_CHARS] or None
+
+
+def _draw_retry() -> int:
+    return random.randint(*_RESET_MS)  # noqa: S311 - spreads load

@@ -3,9 +3,10 @@
 import hmac
 import secrets
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-from towline_server.errors import AccessDenied, TooManyTries
+from towline_server.auth.throttle import Throttle
+from towline_server.errors import AccessDenied
 
 __all__ = ["CODE_LIFE_S", "Codes"]
 
@@ -14,9 +15,15 @@ CODE_LIFE_S: Final = 600.0
 
 _ALPHABET: Final = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # without what is read wrongly
 _LENGTH: Final = 8
-_OPEN: Final = 16  # codes at once: an old one makes room
+_OPEN: Final = 16  # codes of a user at once: an old one makes room
 _TRIES: Final = 10
+_ALL_TRIES: Final = 200  # of everybody: 40 bits bear that for the ten minutes of a code
 _TRIES_WINDOW_S: Final = 60.0
+
+
+class _Code(NamedTuple):
+    user: str
+    until: float
 
 
 class Codes:
@@ -24,43 +31,53 @@ class Codes:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._open: dict[str, float] = {}
-        self._wrong: list[float] = []
+        self._open: dict[str, _Code] = {}
+        self._by_address = Throttle(monotonic, tries=_TRIES, window_s=_TRIES_WINDOW_S)
+        self._by_all = Throttle(monotonic, tries=_ALL_TRIES, window_s=_TRIES_WINDOW_S)
 
-    def make(self) -> str:
-        """A new code, written `XXXX-XXXX`."""
+    def make(self, user: str) -> str:
+        """A new code that lets its claimer in as this user, written `XXXX-XXXX`."""
         code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
-        self._open[code] = self._monotonic() + CODE_LIFE_S
-        while len(self._open) > _OPEN:
-            del self._open[next(iter(self._open))]
+        self._open[code] = _Code(user, self._monotonic() + CODE_LIFE_S)
+        own = [held for held, known in self._open.items() if known.user == user]
+        for held in own[:-_OPEN]:
+            del self._open[held]
         return f"{code[:4]}-{code[4:]}"
 
-    def give_back(self, text: str) -> None:
+    def give_back(self, text: str, user: str) -> None:
         """Make a claimed code good again: what it was claimed for could not be done."""
-        self._open[_bare(text)] = self._monotonic() + CODE_LIFE_S
+        self._open[_bare(text)] = _Code(user, self._monotonic() + CODE_LIFE_S)
 
-    def claim(self, text: str) -> None:
+    def forget(self, user: str) -> None:
+        """Void a user's codes."""
+        self._open = {code: known for code, known in self._open.items() if known.user != user}
+
+    def claim(self, text: str, address: str) -> str:
         """Use up a code; case, dashes and spaces do not matter.
+
+        Args:
+            text: The code as it was typed.
+            address: Where the claim comes from.
+
+        Returns:
+            Whose code it was.
 
         Raises:
             AccessDenied: There is no such code, or it is used or too old.
             TooManyTries: Too many wrong ones came; even a right one waits now.
         """
+        self._by_address.check(address)
+        self._by_all.check("")
         now = self._monotonic()
-        self._wrong = [at for at in self._wrong if now - at < _TRIES_WINDOW_S]
-        if len(self._wrong) >= _TRIES:
-            raise TooManyTries(
-                "Too many wrong codes; wait a minute, then try again.",
-                retry_after_s=_TRIES_WINDOW_S - (now - self._wrong[0]),
-            )
         wanted = _bare(text)
-        for code, until in list(self._open.items()):
-            if until < now:
+        for code, known in list(self._open.items()):
+            if known.until < now:
                 del self._open[code]
             elif hmac.compare_digest(code.encode(), wanted.encode()):
                 del self._open[code]
-                return
-        self._wrong.append(now)
+                return known.user
+        self._by_address.note(address)
+        self._by_all.note("")
         raise AccessDenied(
             "This code is wrong, used or over 10 minutes old; make a new one with `towline pair`.",
             reason="bad_code",

@@ -1,15 +1,16 @@
 """The agents of a server: named specs, and the plan that a turn runs by."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from towline_agent import (
     Clock,
     LocalWorkspace,
     Mint,
+    Model,
     Plan,
     Provider,
     Rule,
@@ -19,24 +20,14 @@ from towline_agent import (
     system_prompt,
 )
 from towline_protocol import Limits, SessionView, UsageError
+from towline_server.errors import Rejected
+from towline_server.sessions.connection import Connect, Connection, Line
+from towline_server.sessions.question import ASK_USER
 
 __all__ = ["DEFAULT_AGENT", "AgentSpec", "Agents", "Connect", "Connection"]
 
 DEFAULT_AGENT: Final = "towline"
 """The agent of a session that names none."""
-
-
-class Connection(NamedTuple):
-    """A provider, and the places it has when they are few."""
-
-    provider: Provider
-    """Who is asked."""
-    slot: Slot | None = None
-    """`None` when it serves any number at once."""
-
-
-Connect = Callable[[str], Awaitable[Connection]]
-"""Finds the provider of a `provider/model`; raises `TowlineError` when there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +46,10 @@ class AgentSpec:
     """Models that are asked, in this order, when a session's own cannot serve (A3.35)."""
     server_tools: tuple[str, ...] = ()
     """Tools of the provider's own that it may use, such as `web_search` (A2.60)."""
+    trusts_client_effects: bool = False
+    """Whether the effect that a client declares of its tool counts; else it is `write` (C5.12)."""
+    asks: bool = True
+    """Whether it may ask people questions, by the tool `ask_user`."""
 
 
 class Agents:
@@ -69,6 +64,7 @@ class Agents:
         clock: Clock,
         mint: Mint,
         hidden: Sequence[Path] = (),
+        knows: Callable[[str], bool] = lambda model: True,
     ) -> None:
         self.default_model = default_model
         """`provider/model` of a session that names none."""
@@ -77,8 +73,15 @@ class Agents:
         self._clock = clock
         self._mint = mint
         self._hidden = tuple(hidden)
-        self._connections: dict[str, Connection] = {}
+        self._knows = knows
+        self._lines: dict[str, tuple[Line, Slot | None]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
         self._connecting = asyncio.Lock()
+
+    @property
+    def specs(self) -> tuple[AgentSpec, ...]:
+        """All specs, in the order in which they were given."""
+        return tuple(self._specs.values())
 
     def spec(self, name: str) -> AgentSpec:
         """The spec of that name.
@@ -91,6 +94,24 @@ class Agents:
             known = ", ".join(sorted(self._specs))
             raise UsageError(f"There is no agent {name!r}; the agents are: {known}.")
         return found
+
+    def check_model(self, name: str) -> None:
+        """Refuse a model that can never be had. What only lacks a key may get one later.
+
+        Raises:
+            Rejected: It is no `provider/model`, or nobody knows its provider.
+        """
+        provider, _, model = name.partition("/")
+        if not provider.strip() or not model.strip():
+            raise Rejected(
+                f"{name!r} is no model; write it as 'provider/model'.", reason="unknown_model"
+            )
+        if not self._knows(name):
+            raise Rejected(
+                f"The model {name!r} cannot be had: there is no provider {provider!r}. List the "
+                "models to see those that are offered.",
+                reason="unknown_model",
+            )
 
     async def plan(
         self,
@@ -111,37 +132,61 @@ class Agents:
             TowlineError: Its agent or its model cannot be had.
         """
         spec = self.spec(view.agent)
-        connection = await self._connection(view.model)
+        line, slot = await self._line(view.model)
         others = [name for name in spec.fallbacks if name != view.model]
-        fallbacks = tuple([(await self._connection(name)).provider for name in others])
+        fallbacks = tuple([(await self._line(name))[0] for name in others])
         workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden)
         return Plan(
-            provider=connection.provider,
+            provider=line,
             system=system_prompt(spec.name, spec.instructions, workspace),
-            tools=Toolset([*spec.tools.values(), *tools]) if tools else spec.tools,
+            tools=_with_own(spec, line.model, tools),
             workspace=workspace,
             clock=self._clock,
             mint=self._mint,
             mode=view.mode,
             rules=rules,
             limits=limits or spec.limits,
-            slot=connection.slot,
+            slot=slot,
             fallbacks=fallbacks,
             cache_key=view.session,
             server_tools=spec.server_tools,
         )
 
+    def renew(self) -> None:
+        """Let go of connections with changed keys or addresses, once nobody uses them."""
+        for line, _ in self._lines.values():
+            line.renew()
+
     async def aclose(self) -> None:
         """Give back the providers' connections."""
-        for connection in self._connections.values():
-            await connection.provider.aclose()
+        for line, _ in self._lines.values():
+            await line.aclose()
+        if self._closing:
+            await asyncio.wait(self._closing)
 
-    async def _connection(self, model: str) -> Connection:
-        found = self._connections.get(model)
+    async def _line(self, model: str) -> tuple[Line, Slot | None]:
+        found = self._lines.get(model)
         if found is not None:
             return found  # never behind a model that takes its time
         async with self._connecting:
-            found = self._connections.get(model)
+            found = self._lines.get(model)
             if found is None:
-                found = self._connections[model] = await self._connect(model)
+                first = await self._connect(model)
+                line = Line(model, first, self._connect, self._close)
+                found = self._lines[model] = (line, first.slot)
             return found
+
+    def _close(self, provider: Provider) -> None:
+        task = asyncio.create_task(provider.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+def _with_own(spec: AgentSpec, model: Model, tools: Sequence[Tool]) -> Toolset:
+    """The agent's tools, then the session's own.
+
+    A model that gets no instructions of ours is too small to know when to ask.
+    """
+    may_ask = spec.asks and not model.bare_prompt and ASK_USER not in spec.tools
+    own = [made for made in tools if may_ask or made.name != ASK_USER]
+    return Toolset([*spec.tools.values(), *own]) if own else spec.tools

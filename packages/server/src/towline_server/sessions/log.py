@@ -26,10 +26,20 @@ from towline_protocol import (
     parse_time,
 )
 from towline_server.errors import StoreError
+from towline_server.sessions.bulk import MAX_EVENT, cut_event, new_text, slim_event
 from towline_server.sessions.partials import Partials
 from towline_server.sessions.recovery import Loaded, take
+from towline_server.sessions.summary import join_words, summarize
 from towline_server.store.event_store import EventStore
-from towline_server.store.records import Append, IdempotencyRecord, SessionRow, StoredRow
+from towline_server.store.records import (
+    Append,
+    IdempotencyRecord,
+    NewFile,
+    SessionRow,
+    StoredRow,
+    UsageCount,
+    fold_words,
+)
 from towline_server.stream.hub import Hub
 
 __all__ = ["Log"]
@@ -69,6 +79,7 @@ class Log:
         hub: Hub,
         now_ms: Callable[[], int],
         on_broken: Callable[[StoreError], None],
+        on_shown: Callable[[], None] = lambda: None,
     ) -> None:
         self.session = session
         """The session."""
@@ -84,15 +95,21 @@ class Log:
         """Who listens."""
         self.turn: TurnId | None = None
         """The turn that events belong to."""
-        self._store = store
+        self.store = store
+        """Keeps it."""
         self._now_ms = now_ms
         self._on_broken = on_broken
+        self._on_shown = on_shown
         self._next = loaded.view.seq + 1
         self._batch: list[StoredRow] = []
+        self._files: list[NewFile] = []
+        self._uses: list[str] = []
+        self._usage: list[UsageCount] = []
         self._answer: IdempotencyRecord | None = None
         self._pending: deque[_Pending] = deque()
         self._last: asyncio.Future[None] | None = None
         self._flush_due = False
+        self._words: str | None = None
         self._broken: StoreError | None = None
         self._shut = False
 
@@ -125,12 +142,34 @@ class Log:
                 self.partials.grow(envelope.event)
                 self.hub.publish(frame)
             return
+        self._count(event, time)
         self._store_event(event, private, now_ms, None if outside else self.turn)
+
+    def copy(self, envelope: Envelope, private: tuple[Private, ...] = ()) -> None:
+        """Take in an event of another log, under a number of this one and its own time."""
+        self._store_event(envelope.event, private, parse_time(envelope.time), envelope.turn)
 
     def keep(self, answer: IdempotencyRecord) -> None:
         """Keep an answer in the transaction of what was just emitted (C2.5)."""
         self._answer = answer
         self._flush()  # an append holds one answer
+
+    def keep_text(self, text: str, name: str) -> str | None:
+        """Keep a text that is too long for an event with the events that come next (C1.10).
+
+        Returns:
+            Its hash, for the event that names it; `None` when it is too long for a file as well.
+        """
+        new = new_text(text, name)
+        if new is None:
+            return None
+        self._files.append(new)
+        return new.file
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was emitted is committed and published."""
+        return not self._batch and not self._pending
 
     async def settle(self) -> None:
         """Wait until all that was emitted is committed and published.
@@ -161,18 +200,24 @@ class Log:
         self, event: Event, private: tuple[Private, ...], now_ms: int, turn: TurnId | None
     ) -> None:
         seq = self._next
+        slim = slim_event(event, private)
         envelope, data = _encode(
             Envelope(
                 seq=seq,
                 session=self.session,
                 turn=turn,
                 time=format_time(now_ms),
-                event=event,
+                event=slim.event,
             )
         )
-        kept = _encode_private(private)
+        if len(data) > MAX_EVENT:
+            small = cut_event(envelope.event)
+            envelope, data = _encode(msgspec.structs.replace(envelope, event=small))
+        kept = _encode_private(slim.private)
         self._next += 1
-        take(self.ahead, envelope, private)
+        take(self.ahead, envelope, slim.private)
+        self._files += slim.files
+        self._uses += slim.uses
         self._batch.append(
             StoredRow(
                 seq=seq,
@@ -188,6 +233,13 @@ class Log:
             self._flush_due = True
             asyncio.get_running_loop().call_soon(self._flush)
 
+    def _count(self, event: Event, time: str) -> None:
+        """Note what an event of this session's own tells of what was used."""
+        found = self.ahead.meter.count(event)
+        if found is not None:
+            day = time[: len("2026-01-31")]
+            self._usage.append(UsageCount(user=self.user, day=day, **found._asdict()))
+
     def _flush(self) -> None:
         """Hand all that was emitted to the writer, in one append."""
         self._flush_due = False
@@ -197,14 +249,18 @@ class Log:
             session=self.session,
             first_seq=self._batch[0].seq,
             rows=tuple(self._batch),
-            summary=self._row(),
+            summary=self.row(ahead=True),
             answer=self._answer,
+            files=tuple(self._files),
+            uses=tuple(self._uses),
+            usage=tuple(self._usage),
+            words=self._new_words(),
         )
-        self._batch = []
+        self._batch, self._files, self._uses, self._usage = [], [], [], []
         self._answer = None
         last = append.rows[-1].seq
         self._last = asyncio.get_running_loop().create_future()
-        self._store.append(append, functools.partial(self._committed, last, self._last))
+        self.store.append(append, functools.partial(self._committed, last, self._last))
 
     def _committed(
         self, last: int, waiting: asyncio.Future[None], error: StoreError | None
@@ -217,6 +273,7 @@ class Log:
                 self._on_broken(error)
         else:
             self._publish_upto(last)
+            self._on_shown()
         waiting.set_result(None)
 
     def _publish_upto(self, last: int) -> None:
@@ -236,23 +293,21 @@ class Log:
             self.partials.take(item.envelope)
         self.hub.publish(item.frame)
 
-    def _row(self) -> SessionRow:
-        view = self.ahead.view
-        return SessionRow(
-            id=self.session,
-            user=self.user,
-            agent=view.agent,
-            model=view.model,
-            mode=view.mode,
-            title=view.title,
-            cwd=view.cwd,
-            created_ms=parse_time(view.created),
-            updated_ms=parse_time(view.updated),
-            turn=None if view.turn is None else view.turn.id,
-            pending=len(view.permissions) + len(view.questions),
-            queued=len(view.queue),
-            closed=view.closed is not None,
-        )
+    def row(self, *, ahead: bool = False) -> SessionRow:
+        """The session as the list needs it.
+
+        Args:
+            ahead: With what is not committed yet.
+        """
+        return summarize(self.session, self.user, self.ahead.view if ahead else self.view)
+
+    def _new_words(self) -> str | None:
+        """What the session is found by, if that is another thing than at the last append."""
+        words = join_words(self.ahead.view, self.ahead.opening)
+        if words == self._words:
+            return None
+        self._words = words
+        return fold_words(words)
 
 
 def _encode(envelope: Envelope) -> tuple[Envelope, bytes]:

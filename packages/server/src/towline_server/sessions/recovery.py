@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -10,6 +10,7 @@ from towline_agent import CallRecord, Rule, Spent, Start, parse_rule
 from towline_protocol import (
     Broken,
     CallId,
+    Compacted,
     Envelope,
     Event,
     Limits,
@@ -20,7 +21,13 @@ from towline_protocol import (
     Private,
     Process,
     PromptAdmitted,
+    PromptDelivered,
     PromptId,
+    PromptWithdrawn,
+    QuestionAsked,
+    QuestionId,
+    QuestionResolved,
+    SessionCreated,
     SessionView,
     StepEnded,
     StepStarted,
@@ -29,23 +36,52 @@ from towline_protocol import (
     ToolStarted,
     Transcript,
     TurnCancelled,
+    TurnId,
     TurnStarted,
+    Usage,
+    block_text,
     decode_envelope,
     empty_view,
     parse_time,
     reduce,
 )
 from towline_server.errors import StoreCorrupt
+from towline_server.sessions.meter import Meter
+from towline_server.sessions.offer import ClientState
+from towline_server.store.failures import MEND
 from towline_server.store.records import StoredRow
 
-__all__ = ["MAX_ATTEMPTS", "SERVER", "Loaded", "load", "take"]
+__all__ = [
+    "MAX_ATTEMPTS",
+    "OPENING_CHARS",
+    "ORPHANED",
+    "SERVER",
+    "Loaded",
+    "Piece",
+    "load",
+    "read_piece",
+    "take",
+]
 
+OPENING_CHARS: Final = 1000
+"""Characters of the first prompt by which a session is found."""
 MAX_ATTEMPTS: Final = 3
 """How often a turn is resumed before it fails (C5.4)."""
 SERVER: Final = "server"
 """Who stops a turn when the server itself shuts down (C5.14)."""
+ORPHANED: Final = "nobody was attached any more"
+"""Why the server stops a turn that nobody watches (C5.13)."""
 
 _private: Final = msgspec.json.Decoder(tuple[Private, ...])
+
+
+class Piece(NamedTuple):
+    """One event of a log, with what is kept beside it."""
+
+    envelope: Envelope
+    """The event."""
+    private: tuple[Private, ...] = ()
+    """What only a provider needs."""
 
 
 @dataclass(kw_only=True)
@@ -66,12 +102,24 @@ class Loaded:
         default_factory=dict[PermissionId, PermissionResolved]
     )
     """Every resolution."""
+    questions: dict[QuestionId, QuestionAsked] = field(
+        default_factory=dict[QuestionId, QuestionAsked]
+    )
+    """The open questions, the newest form of each."""
+    answered: dict[QuestionId, QuestionResolved] = field(
+        default_factory=dict[QuestionId, QuestionResolved]
+    )
+    """Every answer to a question."""
+    clients: ClientState = field(default_factory=ClientState)
+    """What clients can run, and what they are running."""
     journal: dict[CallId, CallRecord] = field(default_factory=dict[CallId, CallRecord])
     """What the open turn's calls came to."""
     processes: dict[CallId, Process] = field(default_factory=dict[CallId, Process])
     """Programs that were running when the log ends."""
     spent: Spent = field(default_factory=Spent)
     """What the open turn has used."""
+    meter: Meter = field(default_factory=Meter)
+    """What it has told of that."""
     stop_reason: str = ""
     """Why the last answer ended."""
     limits: dict[PromptId, Limits] = field(default_factory=dict[PromptId, Limits])
@@ -82,6 +130,16 @@ class Loaded:
     """Whether the open turn was asked for them."""
     turn_limits: Limits | None = None
     """The bounds of the open turn."""
+    own_limits: Limits | None = None
+    """The bounds of turns that name none, as the session was made with."""
+    opening: str = ""
+    """The start of its first prompt's text: it is found by these words."""
+    delivered: set[PromptId] = field(default_factory=set[PromptId])
+    """Prompts that reached a turn."""
+    withdrawn: set[PromptId] = field(default_factory=set[PromptId])
+    """Prompts that were taken back."""
+    turns: set[TurnId] = field(default_factory=set[TurnId])
+    """Every turn that was begun."""
     held: bool = False
     """Whether somebody stopped a turn and has said nothing since: what waits is held (C2.11)."""
 
@@ -115,18 +173,36 @@ def load(rows: Iterable[StoredRow]) -> Loaded:
     """
     loaded = Loaded()
     for row in rows:
-        envelope = decode_envelope(row.data)
-        if isinstance(envelope, Broken):
-            raise StoreCorrupt(
-                f"Event {row.seq!r} of the log cannot be read ({envelope.reason}); restore the "
-                "data folder from a copy."
-            )
-        take(loaded, envelope, _decode_private(row))
+        take(loaded, *read_piece(row))
         if loaded.view.lost:
-            raise StoreCorrupt(
-                f"The log has a hole before event {row.seq!r}; restore the data folder from a copy."
-            )
+            raise _corrupt(f"The log has a hole before event {row.seq!r}", "hole")
     return loaded
+
+
+def read_piece(row: StoredRow) -> Piece:
+    """A row as the event it holds.
+
+    Raises:
+        StoreCorrupt: It is none.
+    """
+    envelope = decode_envelope(row.data)
+    if isinstance(envelope, Broken):
+        raise _corrupt(
+            f"Event {row.seq!r} of the log cannot be read ({envelope.reason})", "unreadable"
+        )
+    if envelope.seq != row.seq:
+        raise _corrupt(f"Event {row.seq!r} of the log says that it is another one", "misplaced")
+    if not _is_time(envelope.time):
+        raise _corrupt(f"Event {row.seq!r} of the log has no time that can be read", "unreadable")
+    return Piece(envelope, _decode_private(row))
+
+
+def _is_time(text: str) -> bool:
+    try:
+        parse_time(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def _decode_private(row: StoredRow) -> tuple[Private, ...]:
@@ -135,18 +211,42 @@ def _decode_private(row: StoredRow) -> tuple[Private, ...]:
     try:
         return _private.decode(row.private)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise StoreCorrupt(
-            f"What is kept beside event {row.seq!r} of the log cannot be read; restore the data "
-            "folder from a copy."
+        raise _corrupt(
+            f"What is kept beside event {row.seq!r} of the log cannot be read", "unreadable"
         ) from error
+
+
+def _corrupt(what: str, reason: str) -> StoreCorrupt:
+    return StoreCorrupt(f"{what}; {MEND}", reason=reason)
 
 
 def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> None:
     """Fold one stored event into the state."""
     loaded.view = reduce(loaded.view, envelope)
     loaded.transcript.add(envelope.event, private, envelope.turn)
+    loaded.meter.take(envelope.event)
+    loaded.clients.take(envelope.event)
     _fold_turn(loaded, envelope.event)
+    _fold_prompt(loaded, envelope.event)
     _fold_call(loaded, envelope.event)
+
+
+def _fold_prompt(loaded: Loaded, event: Event) -> None:
+    """What was said, and where it went."""
+    match event:
+        case SessionCreated():
+            loaded.own_limits = event.limits
+        case PromptAdmitted() if not loaded.opening:
+            loaded.opening = block_text(event.content)[:OPENING_CHARS]
+        case PromptDelivered():
+            loaded.delivered.add(event.prompt)
+            loaded.turns.add(event.turn)
+        case PromptWithdrawn():
+            loaded.withdrawn.add(event.prompt)
+            loaded.limits.pop(event.prompt, None)
+            loaded.speaks.discard(event.prompt)
+        case _:
+            pass
 
 
 def _fold_turn(loaded: Loaded, event: Event) -> None:
@@ -169,9 +269,12 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
             loaded.stop_reason = ""
             loaded.held = False
         case TurnCancelled():
-            loaded.held = event.by != SERVER  # its own end is nobody's wish
+            # The server's own end is nobody's wish; but what nobody watches shall not go on.
+            loaded.held = event.by != SERVER or event.reason == ORPHANED
         case StepStarted(attempt=1):
             loaded.spent.steps += 1
+        case Compacted(usage=Usage() as usage):
+            loaded.spent.add(usage, event.cost)
         case StepEnded():
             loaded.spent.add(event.usage, event.cost)
             loaded.stop_reason = event.stop_reason
@@ -187,6 +290,11 @@ def _fold_call(loaded: Loaded, event: Event) -> None:
             _record(loaded, event.call, request=event)
         case PermissionResolved():
             _resolve(loaded, event)
+        case QuestionAsked():
+            loaded.questions[event.question] = event
+        case QuestionResolved():
+            loaded.questions.pop(event.question, None)
+            loaded.answered[event.question] = event
         case ToolProposed():
             _record(loaded, event.call, proposed=True)
         case ToolStarted():

@@ -1,40 +1,68 @@
-"""All sessions: made, found, loaded when needed, resumed at the start, unloaded when idle."""
+"""All sessions: made, found, changed, ended; what is in memory stands in `live.py`."""
 
 import asyncio
-import functools
 import logging
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from towline_agent import MODES, Clock, Mint, kill_process
+import msgspec
+
+from towline_agent import Clock, Mint
 from towline_protocol import (
     Block,
-    Fault,
-    SessionCreated,
+    CreateSession,
+    Notice,
+    SessionDeleted,
     SessionId,
     SessionInfo,
     SessionList,
+    SessionUpdated,
     TowlineError,
     TurnId,
-    UsageError,
-    format_time,
 )
-from towline_server.errors import RootForbidden, SessionNotFound, StoreError, StoreFull
-from towline_server.sessions.agents import DEFAULT_AGENT, Agents
+from towline_server.errors import StoreError
+from towline_server.sessions.agents import Agents
+from towline_server.sessions.budget import Budget
+from towline_server.sessions.catalog import Catalog, describe, not_found
+from towline_server.sessions.closing import Endings
+from towline_server.sessions.creation import begin, begin_fork
+from towline_server.sessions.deadline import Patience
+from towline_server.sessions.feed import FEED_ROWS, Feeds
+from towline_server.sessions.files import Files
+from towline_server.sessions.fork import take_upto
+from towline_server.sessions.inbox import Said
+from towline_server.sessions.live import IDLE_S, MAX_LIVE, LiveSessions, read_log
 from towline_server.sessions.log import Log
-from towline_server.sessions.recovery import Loaded, load
+from towline_server.sessions.recovery import Loaded, read_piece
 from towline_server.sessions.request import Remember
 from towline_server.sessions.session import Session
-from towline_server.store.event_store import EventStore
-from towline_server.store.records import NEWEST, SessionRow, StoredRow, format_cursor, parse_cursor
+from towline_server.sessions.settings import (
+    CheckTag,
+    check_mode,
+    clean_labels,
+    clean_title,
+    find_changes,
+    settings_tag,
+)
+from towline_server.store import idempotency
+from towline_server.store.records import (
+    NEWEST,
+    SessionFilter,
+    SessionRow,
+    format_cursor,
+    parse_cursor,
+)
+from towline_server.store.sqlite_store import SqliteStore
 from towline_server.stream.hub import Hub
 
-__all__ = ["IDLE_S", "Sessions"]
+__all__ = ["Sessions"]
 
 _log: Final = logging.getLogger("towline.server")
 
-IDLE_S: Final = 300.0
-"""Seconds after which an idle session leaves memory (C6)."""
+_MAX_NEEDING: Final = 200  # more than anybody can answer
+_PATIENCE: Final = Patience()
 
 
 class Sessions:
@@ -42,31 +70,40 @@ class Sessions:
 
     def __init__(
         self,
-        store: EventStore,
+        store: SqliteStore,
         *,
         agents: Agents,
         clock: Clock,
         mint: Mint,
         roots: tuple[Path, ...],
+        budget: Budget,
+        files: Files,
         mode: str = "ask",
-        permission_window_s: float = 120.0,
+        patience: Patience = _PATIENCE,
         idle_s: float = IDLE_S,
+        max_live: int = MAX_LIVE,
     ) -> None:
+        self.started = False
+        """Whether what a crash cut has been taken up."""
+        self.max_live = max_live
+        """Sessions of a user that may be live at once (C6)."""
         self._store = store
         self._agents = agents
         self._clock = clock
         self._mint = mint
         self._roots = roots
+        self._budget = budget
+        self._files = files
         self._mode = mode
-        self._window_s = permission_window_s
-        self._idle_s = idle_s
-        self._live: dict[SessionId, Session] = {}
-        self._opening: dict[SessionId, asyncio.Task[Session]] = {}
-        self._leaving: dict[SessionId, asyncio.Task[None]] = {}
-        self._full: dict[SessionId, Fault] = {}
-        self._touched: dict[SessionId, float] = {}
-        self._reaper: asyncio.Task[None] | None = None
+        self._patience = patience
+        self.feeds = Feeds()
+        """The users' own feeds (C2.12)."""
         self._closing = False
+        self._catalog = Catalog(store, clock.now_ms)
+        self._live = LiveSessions(
+            store, build=self._build, clock=clock, idle_s=idle_s, most=max_live
+        )
+        self._endings = Endings(self._live, store, clock.now_ms)
 
     async def start(self) -> int:
         """Resume what a crash cut and what still waits (C5.3, C5.4).
@@ -74,145 +111,257 @@ class Sessions:
         Returns:
             How many sessions were taken up again.
         """
-        self._reaper = asyncio.create_task(self._reap())
+        self._live.start()
+        await self._endings.start()
         resumed = 0
         for row in await self._unfinished():
             try:
-                resumed += (await self._open(SessionId(row.id))).busy
+                resumed += (await self._live.open(row.id)).busy
             except TowlineError as error:
                 _log.error("Session %s cannot be taken up: %s", row.id, error.message)
+        self.started = True
         return resumed
 
     async def create(
         self,
         user: str,
+        new: CreateSession,
         *,
-        agent: str | None = None,
-        model: str | None = None,
-        title: str | None = None,
-        cwd: str | None = None,
-        mode: str | None = None,
         prompt: tuple[Block, ...] | None = None,
-        key: str | None = None,
         remember: Remember | None = None,
     ) -> Session:
         """Begin a session, with a first prompt if one is given; durable when this returns.
 
+        Args:
+            user: Whose it is.
+            new: What it is made of.
+            prompt: Its first prompt, as it is kept.
+            remember: How to keep the answer.
+
         Raises:
-            UsageError: The agent or the mode does not exist.
+            UsageError: The agent, the mode or a label does not hold.
+            Rejected: A client tool or the model does not hold.
             RootForbidden: `cwd` lies outside the roots (D2).
+            SessionLimit: As many of the user's sessions are live as may be (C6).
             StoreError: It could not be kept.
         """
-        spec = self._agents.spec(agent or DEFAULT_AGENT)
-        mode = mode or self._mode
-        if mode not in MODES:
-            raise UsageError(f"There is no mode {mode!r}; the modes are: {', '.join(MODES)}.")
-        folder = self._folder(cwd)
-        session = self._session(SessionId(self._mint("ses")), user, Loaded())
-        session.log.emit(
-            SessionCreated(
-                agent=spec.name,
-                model=model or self._agents.default_model,
-                mode=mode,
-                title=title,
-                cwd=folder,
-            )
-        )
+        created = begin(new, agents=self._agents, roots=self._roots, mode=self._mode)
         if prompt is not None:
-            session.take(prompt, key=key)
+            await self._budget.check(user)
+        self._live.check_limit(user)
+        session = self._live.add(SessionId(self._mint("ses")), user, Loaded())
+        session.log.emit(created)
+        if prompt is not None:
+            session.inbox.take(Said(content=prompt, key=new.key))
         if remember is not None:
             session.log.keep(remember(session.info(ahead=True)))
         await session.log.settle()
-        session.wake()
+        session.runner.wake()
         return session
 
-    async def get(self, user: str, session: SessionId) -> Session:
+    async def fork(
+        self,
+        user: str,
+        session: SessionId,
+        *,
+        turn: TurnId | None = None,
+        title: str | None = None,
+        remember: Remember | None = None,
+    ) -> Session:
+        """Begin a session with what another one said up to a turn; durable when this returns.
+
+        Raises:
+            SessionNotFound: There is no such session or turn.
+            SessionBusy: The turn has not ended.
+            Rejected: It is too long.
+            SessionLimit: As many of the user's sessions are live as may be (C6).
+            StoreError: It could not be kept.
+        """
+        source = await self.get(user, session)
+        rows = await read_log(self._store, session, source.last_seq)
+        pieces = take_upto([read_piece(row) for row in rows], turn)
+        created = begin_fork(source, title)
+        self._live.check_limit(user)
+        fork = self._live.add(SessionId(self._mint("ses")), user, Loaded())
+        fork.log.emit(created)
+        for piece in pieces:
+            fork.log.copy(*piece)
+        fork.log.emit(Notice(code="forked", message="This session goes on from another one."))
+        if remember is not None:
+            fork.log.keep(remember(fork.info(ahead=True)))
+        await fork.log.settle()
+        return fork
+
+    async def get(self, user: str, session: SessionId, *, live: bool = False) -> Session:
         """A session, loaded if it is not in memory.
+
+        Args:
+            user: Who asks.
+            session: Its id.
+            live: Whether the caller is about to make it live: to prompt it, or to follow it.
 
         Raises:
             SessionNotFound: There is none of that id for this user (C2.9).
+            SessionGone: It is deleted (C2.10).
+            SessionLimit: As many of the user's sessions are live as may be (C6).
             StoreError: It cannot be read.
         """
-        live = self._live.get(session)
-        if live is None:
-            row = await self._store.session(session)
-            if row is None or row.user != user:
-                raise _not_found(session)
-            live = await self._open(session)
-        elif live.log.user != user:
-            raise _not_found(session)
-        if session in self._touched:
-            self._touched[session] = self._clock.monotonic()
-        return live
+        found = self._live.find(session)
+        if found is None:
+            await self._catalog.find(user, session)
+            found = await self._live.open(session)
+        elif found.log.user != user:
+            raise not_found(session)
+        self._live.touch(session)
+        if live:
+            self._live.check_limit(user, found)
+        return found
 
-    async def page(self, user: str, limit: int, after: str | None) -> SessionList:
-        """Sessions of a user, newest first."""
-        cursor = NEWEST if after is None else parse_cursor(after)
-        rows = await self._store.sessions(user=user, after=cursor, limit=limit + 1)
-        shown = rows[:limit]
-        return SessionList(
-            sessions=tuple(self._info(row) for row in shown),
-            next=format_cursor(shown[-1]) if len(rows) > limit else None,
+    async def info(self, user: str, session: SessionId) -> SessionInfo:
+        """A session's row of the list; loads nothing.
+
+        Raises:
+            SessionNotFound: There is none of that id for this user (C2.9).
+            SessionGone: It is deleted (C2.10).
+            StoreError: The store cannot be read.
+        """
+        return self._shown(await self._catalog.find(user, session))
+
+    async def page(
+        self, user: str, limit: int, after: str | None, only: SessionFilter | None = None
+    ) -> SessionList:
+        """Sessions of a user, newest first.
+
+        Raises:
+            CursorExpired: `after` is no cursor of the list.
+            StoreError: The store cannot be read.
+        """
+        return await self._catalog.page(user, only or SessionFilter(), limit, after, self._shown)
+
+    async def needing(self, user: str) -> list[Session]:
+        """A user's sessions in which something waits for a person or a client, 200 at most.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        found: list[Session] = []
+        for archived in (False, True):
+            only = SessionFilter(archived=archived, needs=True)
+            for row in await self._store.sessions(user=user, only=only, limit=_MAX_NEEDING):
+                try:
+                    found.append(await self._live.open(row.id))
+                except TowlineError as error:  # one log that cannot be read hides no other one
+                    _log.error("Session %s cannot be taken up: %s", row.id, error.message)
+        mine = [live for live in self.live if live.log.user == user and live not in found]
+        return [*found, *(live for live in mine if live.client_calls.waiting)][:_MAX_NEEDING]
+
+    async def update(
+        self,
+        user: str,
+        session: SessionId,
+        wanted: SessionUpdated,
+        *,
+        check: CheckTag = lambda tag: None,
+        remember: Remember | None = None,
+    ) -> SessionInfo:
+        """Change what people set on a session; a running turn keeps its own (C2.9).
+
+        Args:
+            user: Who asks.
+            session: Its id.
+            wanted: What shall be so; fields that are `None` stay.
+            check: Told the settings' `ETag` before anything is changed; may refuse.
+            remember: How to keep the answer.
+
+        Returns:
+            The session's row as it is now.
+
+        Raises:
+            UsageError: The mode, the title or a label does not hold.
+            Rejected: The model cannot be had.
+            SessionNotFound: There is none of that id for this user.
+            SessionGone: It is deleted; or it is closed, and the change is for its turns.
+            StoreError: It could not be kept.
+        """
+        wanted = self._cleaned(wanted)
+        found = await self.get(user, session)
+        view = found.log.ahead.view
+        check(settings_tag(view))
+        changes = find_changes(view, wanted)
+        if changes is not None:
+            if changes.model is not None or changes.mode is not None:
+                found.inbox.check_open(view)
+            found.log.emit(changes, outside=True)
+            if remember is not None:
+                found.log.keep(remember(found.info(ahead=True)))
+            await found.log.settle()
+        elif remember is not None:
+            await self._store.write(partial(idempotency.keep, record=remember(found.info())))
+        return await self.info(user, session)
+
+    def _cleaned(self, wanted: SessionUpdated) -> SessionUpdated:
+        """A wish as it may stand in the log."""
+        if wanted.mode is not None:
+            check_mode(wanted.mode)
+        if wanted.model is not None:
+            self._agents.check_model(wanted.model)
+        return msgspec.structs.replace(
+            wanted,
+            title=None if wanted.title is None else clean_title(wanted.title),
+            labels=None if wanted.labels is None else clean_labels(wanted.labels),
         )
+
+    async def mark_read(self, user: str, session: SessionId, seq: int) -> int:
+        """Note how far a user has read; see `Catalog.mark_read`."""
+        stands = await self._catalog.mark_read(user, session, seq)
+        self.feeds.note_read(user, session, stands)
+        self._tell(session)
+        return stands
+
+    async def close_session(
+        self, user: str, session: SessionId, *, reason: str, remember: Remember | None = None
+    ) -> SessionInfo:
+        """Close a session for good; it stays readable (C2.10). A closed one stays as it is.
+
+        Raises:
+            SessionNotFound: There is none of that id for this user.
+            SessionGone: It is deleted.
+            StoreError: It could not be kept.
+        """
+        found = await self.get(user, session)
+        await self._endings.close(found, user, reason, remember)
+        return await self.info(user, session)
+
+    async def delete_session(
+        self, user: str, session: SessionId, *, remember: Remember | None = None
+    ) -> SessionDeleted:
+        """Close a session and remove all of it (C2.10).
+
+        Raises:
+            SessionNotFound: There is none of that id for this user.
+            SessionGone: It is deleted already.
+            StoreError: It could not be removed; it may be closed by now.
+        """
+        await self._catalog.find(user, session)
+        deleted = await self._endings.delete(session, user, remember)
+        self.feeds.drop(user, session)
+        return deleted
 
     async def drain(self, grace_s: float) -> None:
         """Let running turns end; interrupt those that take too long (C5.14)."""
         self._closing = True
-        await asyncio.gather(*(session.drain(grace_s) for session in self._live.values()))
+        await asyncio.gather(*(session.drain(grace_s) for session in self._live.all))
 
     async def close(self) -> None:
         """Leave memory; open turns stay open in the log."""
         self._closing = True
-        if self._reaper is not None:
-            self._reaper.cancel()
-            await asyncio.wait({self._reaper})
-        if self._opening:
-            await asyncio.wait(self._opening.values())
-        for session in list(self._live):
-            self._unload(session)
-        if self._leaving:
-            await asyncio.wait(self._leaving.values())
+        await self._live.close()
+        await self._endings.end()
 
     @property
     def live(self) -> tuple[Session, ...]:
         """The sessions in memory."""
-        return tuple(self._live.values())
-
-    async def _open(self, id_: SessionId) -> Session:
-        """A session, loaded once however many ask; who stops waiting does not stop the others."""
-        live = self._live.get(id_)
-        if live is not None:
-            return live
-        task = self._opening.get(id_)
-        if task is None:
-            task = self._opening[id_] = asyncio.create_task(self._load(id_))
-            task.add_done_callback(functools.partial(self._opened, id_))
-        return await asyncio.shield(task)
-
-    def _opened(self, id_: SessionId, task: asyncio.Task[Session]) -> None:
-        del self._opening[id_]
-        if not task.cancelled():
-            task.exception()  # looked at: who waits raises it, if anybody does
-
-    async def _load(self, id_: SessionId) -> Session:
-        """Read a session's log and take up what was cut."""
-        leaving = self._leaving.get(id_)
-        if leaving is not None:
-            await asyncio.wait({leaving})  # its old turn must not run beside the resumed one
-        row = await self._store.session(id_)
-        if row is None:
-            raise _not_found(id_)
-        loaded = load(await self._read_all(id_, row.last_seq))
-        for process in loaded.processes.values():
-            await kill_process(process)  # no child runs beside the resumed turn (C5.6)
-        start = loaded.start(self._clock.now_ms())
-        live = self._session(id_, row.user, loaded)
-        fault = self._full.pop(id_, None)
-        if start is not None:
-            live.resume(start, fault)
-        else:
-            live.wake()
-        return live
+        return self._live.all
 
     async def _unfinished(self) -> list[SessionRow]:
         rows: list[SessionRow] = []
@@ -223,16 +372,9 @@ class Sessions:
                 return rows
             rows.extend(page)
 
-    async def _read_all(self, session: SessionId, upto: int) -> list[StoredRow]:
-        rows: list[StoredRow] = []
-        while True:
-            after = rows[-1].seq if rows else 0
-            page = await self._store.read(session, after=after, upto=upto)
-            if not page:
-                return rows
-            rows.extend(page)
-
-    def _session(self, id_: SessionId, user: str, loaded: Loaded) -> Session:
+    def _build(
+        self, id_: SessionId, user: str, loaded: Loaded, on_broken: Callable[[StoreError], None]
+    ) -> Session:
         log = Log(
             id_,
             user,
@@ -240,85 +382,45 @@ class Sessions:
             store=self._store,
             hub=Hub(),
             now_ms=self._clock.now_ms,
-            on_broken=lambda error: self._drop(id_, error),
+            on_broken=on_broken,
+            on_shown=lambda: self._tell(id_),
         )
-        session = Session(
+        return Session(
             log,
             agents=self._agents,
             clock=self._clock,
             mint=self._mint,
-            permission_window_s=self._window_s,
+            patience=self._patience,
+            budget=self._budget,
+            files=self._files,
             draining=self._closing,
         )
-        self._live[id_] = session
-        self._touched[id_] = self._clock.monotonic()
-        return session
 
-    def _drop(self, id_: SessionId, error: StoreError) -> None:
-        """A commit failed: nothing uncommitted was shown; the next use loads from the store."""
-        _log.error("Session %s leaves memory: %s", id_, error.message)
-        session = self._live.get(id_)
-        if session is None:
-            return  # it is leaving already
-        if isinstance(error, StoreFull) and session.last_seq:
-            self._full[id_] = error.fault()  # its turn ends with this when there is room (C1.21)
-        self._unload(id_)
+    def _tell(self, id_: SessionId) -> None:
+        """Tell the feed of the session's user how it stands now."""
+        session = self._live.find(id_)
+        if session is not None and self.feeds.watches(session.log.user):
+            self.feeds.tell(session.log.row(), live=session.live)
 
-    def _unload(self, id_: SessionId) -> None:
-        """Forget a session; what it still does is ended in a task, which a new load waits for."""
-        session = self._live.pop(id_)
-        del self._touched[id_]
-        task = self._leaving[id_] = asyncio.create_task(session.close())
-        task.add_done_callback(lambda _: self._leaving.pop(id_))
+    async def feed_rows(self, user: str) -> bytes:
+        """What a user's feed begins with: the newest sessions, and all that need somebody.
 
-    def _info(self, row: SessionRow) -> SessionInfo:
-        live = self._live.get(SessionId(row.id))
-        if live is not None:
-            return live.info()
-        return SessionInfo(
-            id=SessionId(row.id),
-            agent=row.agent,
-            model=row.model,
-            mode=row.mode,
-            live=False,
-            last_seq=row.last_seq,
-            turn=None if row.turn is None else TurnId(row.turn),
-            pending=row.pending,
-            queued=row.queued,
-            title=row.title,
-            cwd=row.cwd,
-            created=format_time(row.created_ms),
-            updated=format_time(row.updated_ms),
-            closed=row.closed,
-        )
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        newest = await self._store.sessions(user=user, limit=FEED_ROWS)
+        only = SessionFilter(needs=True)
+        needing = await self._store.sessions(user=user, only=only, limit=_MAX_NEEDING)
+        rows = {row.id: row for row in (*newest, *needing)}
+        return self.feeds.snapshot(user, map(self._seen, rows.values()))
 
-    def _folder(self, cwd: str | None) -> str:
-        """The folder to work in, if it lies in a root (D2)."""
-        try:
-            folder = Path(cwd).expanduser().resolve() if cwd else self._roots[0].resolve()
-            found = folder.is_dir()
-        except (OSError, RuntimeError, ValueError) as error:  # no access, `~nobody`, a NUL
-            raise UsageError(f"{cwd!r} is no folder that can be used; name another one.") from error
-        if not any(folder.is_relative_to(root.resolve()) for root in self._roots):
-            roots = ", ".join(str(root) for root in self._roots)
-            raise RootForbidden(
-                f"{str(folder)!r} lies outside the folders this server may work in ({roots}); add "
-                "it to `roots` in config.toml."
-            )
-        if not found:
-            raise UsageError(f"{str(folder)!r} is not a folder; make it or name another one.")
-        return str(folder)
+    def _seen(self, row: SessionRow) -> tuple[SessionRow, bool]:
+        session = self._live.find(row.id)
+        if session is None or not session.last_seq:  # its first events are just being told of
+            return row, False
+        return msgspec.structs.replace(session.log.row(), read_seq=row.read_seq), session.live
 
-    async def _reap(self) -> None:
-        """Unload sessions that nobody uses."""
-        while True:
-            await self._clock.sleep(self._idle_s / 5)
-            now = self._clock.monotonic()
-            for id_, session in list(self._live.items()):
-                idle = now - self._touched[id_] > self._idle_s
-                if idle and not session.busy and session.log.hub.readers == 0:
-                    self._unload(id_)
-
-
-def _not_found(session: SessionId) -> SessionNotFound:
-    return SessionNotFound(f"There is no session {session!r}; list the sessions to find it.")
+    def _shown(self, row: SessionRow) -> SessionInfo:
+        """A row as it is in memory, if it is there; how far it was read stands in the store."""
+        seen, live = self._seen(row)
+        return describe(seen, live=live)

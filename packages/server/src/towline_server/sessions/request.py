@@ -1,8 +1,6 @@
 """Permission requests of one session: asked, answered once, denied when nobody answers."""
 
-import asyncio
 from collections.abc import Callable
-from typing import Final
 
 import msgspec
 
@@ -13,10 +11,10 @@ from towline_protocol import (
     PermissionId,
     PermissionRequested,
     PermissionResolved,
-    format_time,
     parse_time,
 )
 from towline_server.errors import AlreadyAnswered, Rejected, SessionGone, SessionNotFound
+from towline_server.sessions.deadline import Deadline, OpenRequests, Patience
 from towline_server.sessions.log import Log
 from towline_server.sessions.recovery import SERVER
 from towline_server.store.records import IdempotencyRecord
@@ -26,24 +24,18 @@ __all__ = ["Remember", "Requests"]
 Remember = Callable[[msgspec.Struct], IdempotencyRecord]
 """Makes the record that lets a repeated request be answered alike (C2.5)."""
 
-_LEAST_WINDOW_S: Final = 10.0
-"""A request that is offered again can always be answered for this long."""
-
 
 class Requests:
     """Asks people in the name of the running turn, and takes their answers."""
 
-    def __init__(self, log: Log, *, clock: Clock, window_s: float) -> None:
+    def __init__(
+        self, log: Log, *, clock: Clock, patience: Patience, waiting: OpenRequests
+    ) -> None:
         self._log = log
         self._clock = clock
-        self._window_s = window_s
-        self._asked: dict[PermissionId, asyncio.Event] = {}
+        self._patience = patience
+        self._waiting = waiting
         self._last_alive = log.view.updated
-
-    @property
-    def waiting(self) -> bool:
-        """Whether the turn waits for a person right now."""
-        return bool(self._asked)
 
     async def ask(self, request: PermissionRequested) -> PermissionResolved:
         """Ask people; nobody's answer is a denial at the deadline (C5.9).
@@ -54,35 +46,22 @@ class Requests:
         if request.permission in resolved:  # somebody was quicker than the turn's resumption
             await self._log.settle()
             return resolved[request.permission]
-        left_s = self._time_left(request)
-        until = format_time(self._clock.now_ms() + round(left_s * 1000))
-        self._log.emit(_dated(request, until))
-        answered = self._asked[request.permission] = asyncio.Event()
         by = "cancel"
         try:
-            await self._log.settle()
-            await self._wait_for(answered, left_s)
+            with self._waiting.hold(
+                request.permission,
+                self._deadline(request),
+                lambda until: self._log.emit(_dated(request, until)),
+            ) as waiting:
+                await self._log.settle()
+                await waiting.wait()
             by = "deadline"
         finally:
-            del self._asked[request.permission]
             taken = resolved.get(request.permission)
             if taken is None:
                 taken = PermissionResolved(permission=request.permission, option=DENY, by=by)
                 self._log.emit(taken)
         return taken
-
-    async def _wait_for(self, event: asyncio.Event, left_s: float) -> None:
-        """Wait for an event or for the clock."""
-        tasks = {
-            asyncio.create_task(event.wait()),
-            asyncio.create_task(self._clock.sleep(left_s)),
-        }
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
 
     async def resolve(
         self,
@@ -126,19 +105,24 @@ class Requests:
         if option not in {offered.id for offered in request.options}:
             raise Rejected(f"{option!r} was not offered; take one of the request's options.")
         self._log.emit(PermissionResolved(permission=permission, option=option, by=by, note=note))
+        self._waiting.answer(permission)  # before anything can show it again
         if remember is not None:
             self._log.keep(remember(PermissionAnswered(option=option)))
         await self._log.settle()
-        if permission in self._asked:
-            self._asked[permission].set()
         return option
 
-    def _time_left(self, request: PermissionRequested) -> float:
-        """Seconds to the deadline; time in which no server ran does not count (C5.8)."""
-        if request.permission not in self._log.ahead.requests:
-            return self._window_s
-        left_ms = parse_time(request.expires_at) - parse_time(self._last_alive)
-        return min(self._window_s, max(_LEAST_WINDOW_S, left_ms / 1000))
+    def _deadline(self, request: PermissionRequested) -> Deadline:
+        """The full time, or what was left; time in which no server ran does not count (C5.8)."""
+        left_s = None
+        if request.permission in self._log.ahead.requests:
+            left_ms = parse_time(request.expires_at) - parse_time(self._last_alive)
+            left_s = left_ms / 1000
+        return Deadline(
+            self._clock.monotonic(),
+            window_s=self._patience.permission_s,
+            away_s=self._patience.away_s,
+            left_s=left_s,
+        )
 
 
 def _again(earlier: PermissionResolved, option: str) -> str:
@@ -154,5 +138,6 @@ def _again(earlier: PermissionResolved, option: str) -> str:
     )
 
 
-def _dated(request: PermissionRequested, until: str) -> PermissionRequested:
+def _dated(request: PermissionRequested, until: str | None) -> PermissionRequested:
+    assert until is not None  # a permission always has a deadline
     return msgspec.structs.replace(request, expires_at=until)

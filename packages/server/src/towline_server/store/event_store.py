@@ -6,7 +6,15 @@ from typing import Final, Protocol
 
 from towline_protocol import SessionId
 from towline_server.errors import StoreError
-from towline_server.store.records import NEWEST, Append, SessionCursor, SessionRow, StoredRow
+from towline_server.store.records import (
+    EVERY,
+    NEWEST,
+    Append,
+    SessionCursor,
+    SessionFilter,
+    SessionRow,
+    StoredRow,
+)
 
 __all__ = ["PAGE_ROWS", "Done", "EventStore", "append_and_wait"]
 
@@ -49,9 +57,14 @@ class EventStore(Protocol):
         ...
 
     async def sessions(
-        self, *, user: str | None, after: SessionCursor = NEWEST, limit: int = PAGE_ROWS
+        self,
+        *,
+        user: str | None,
+        after: SessionCursor = NEWEST,
+        limit: int = PAGE_ROWS,
+        only: SessionFilter = EVERY,
     ) -> list[SessionRow]:
-        """A user's sessions, newest first; with `user=None` those that have something open."""
+        """A user's sessions, newest first; with `user=None` all that have something open."""
         ...
 
     async def close(self) -> None:

@@ -5,7 +5,13 @@ from typing import Final
 
 from towline_server.errors import StoreCorrupt, StoreError, StoreFull
 
-__all__ = ["explain_failure"]
+__all__ = ["MEND", "explain_failure"]
+
+MEND: Final = (
+    "stop the server and run `towline doctor --repair`, or put a backup of the data folder in its "
+    "place."
+)
+"""What to do about a log that cannot be read; ends a sentence."""
 
 _RETRY_FULL_S: Final = 30.0  # time in which a person can make room
 
@@ -39,12 +45,15 @@ def explain_failure(error: Exception, place: str) -> StoreError:
         )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return StoreCorrupt(
-            f"The store {place!r} is damaged or is no store of towline. Put a backup in its place, "
-            "or name another folder with TOWLINE_DATA_DIR."
+            f"The store {place!r} is damaged or is no store of towline. Run `towline doctor` to "
+            "see what can be saved. Put a backup in its place, or name another folder with "
+            "TOWLINE_DATA_DIR."
         )
     sentence = _SENTENCES.get(code)
     if sentence is not None:
         return StoreError(f"The store {place!r} {sentence}, then try again.")
+    if "Could not decode" in str(error):  # text that is no UTF-8: only damage writes such
+        return StoreCorrupt(f"The store {place!r} holds text that cannot be read; {MEND}")
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return StoreError(
         f"The store {place!r} refused a statement ({name}); nothing of it was saved. Report this "

@@ -13,7 +13,7 @@ import msgspec
 
 from towline_server.errors import StoreError, StoreFull, StoreLocked
 
-__all__ = ["LOCK_FILE", "StoreLock", "make_folder", "take_lock"]
+__all__ = ["LOCK_FILE", "StoreLock", "make_folder", "take_lock", "unusable"]
 
 LOCK_FILE: Final = "store.lock"
 """The file's name in the data folder."""
@@ -42,7 +42,7 @@ class StoreLock:
             os.pwrite(self._descriptor, text, 0)
             os.ftruncate(self._descriptor, len(text))
         except OSError as error:
-            raise _unusable(self._folder, error) from error
+            raise unusable(self._folder, error) from error
 
     def release(self) -> None:
         """Let the folder go; may be called twice. The file stays: removing it would race."""
@@ -61,7 +61,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise _unusable(folder, error) from error
+        raise unusable(folder, error) from error
 
 
 def take_lock(folder: Path) -> StoreLock:
@@ -75,7 +75,7 @@ def take_lock(folder: Path) -> StoreLock:
     try:
         descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise _unusable(folder, error) from error
+        raise unusable(folder, error) from error
     lock = StoreLock(folder, descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,7 +86,7 @@ def take_lock(folder: Path) -> StoreLock:
         raise StoreLocked(_locked(folder, holder), details=holder) from error
     except OSError as error:
         lock.release()
-        raise _unusable(folder, error) from error
+        raise unusable(folder, error) from error
     except StoreError:
         lock.release()
         raise
@@ -111,7 +111,8 @@ def _locked(folder: Path, holder: dict[str, object]) -> str:
     )
 
 
-def _unusable(folder: Path, error: OSError) -> StoreError:
+def unusable(folder: Path, error: OSError) -> StoreError:
+    """The exception to raise when the system refuses a file of the data folder."""
     place = f"The data folder {str(folder)!r}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFull(f"{place} lies on a full disk: make room, then start again.")

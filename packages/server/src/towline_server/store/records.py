@@ -1,19 +1,25 @@
 """What goes into the store and comes out of it."""
 
+import unicodedata
 from typing import Final
 
 import msgspec
 
-from towline_protocol import SessionId, TurnId
+from towline_protocol import SessionId, TurnId, Usage
 from towline_server.errors import CursorExpired
 
 __all__ = [
+    "EVERY",
     "NEWEST",
     "Append",
     "IdempotencyRecord",
+    "NewFile",
     "SessionCursor",
+    "SessionFilter",
     "SessionRow",
     "StoredRow",
+    "UsageCount",
+    "fold_words",
     "format_cursor",
     "parse_cursor",
 ]
@@ -63,8 +69,16 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """Prompts that wait."""
     closed: bool = False
     """Whether it takes no more prompts."""
+    archived: bool = False
+    """Whether it is put away."""
+    labels: tuple[str, ...] = ()
+    """What people sort it by; no label holds a line end."""
+    said_seq: int = 0
+    """The number of the last entry of its conversation; 0 when nothing was said."""
     last_seq: int = 0
     """Where its log ends. An append takes it from its rows and ignores what stands here."""
+    read_seq: int = 0
+    """How far its user has read. Stands beside the log; an append ignores it."""
 
 
 class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +102,34 @@ class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
     """When, in milliseconds since 1970; it counts for 24 h."""
 
 
+class NewFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes that are too large for an event, or not for one (C1.10)."""
+
+    file: str
+    """The hash: SHA-256 of the bytes, in hex."""
+    media_type: str
+    """What they are."""
+    name: str = ""
+    """What to call them; may be empty."""
+    data: bytes
+    """The bytes."""
+
+
+class UsageCount(msgspec.Struct, frozen=True, kw_only=True):
+    """What one request used."""
+
+    user: str
+    """Who pays."""
+    day: str
+    """`YYYY-MM-DD`, UTC."""
+    model: str
+    """`provider/model` that was asked."""
+    usage: Usage
+    """Tokens."""
+    cost: float | None
+    """US dollars; `None` when a price is not known."""
+
+
 class Append(msgspec.Struct, frozen=True, kw_only=True):
     """What one session adds to its log, all or nothing."""
 
@@ -102,6 +144,14 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     append must have one."""
     answer: IdempotencyRecord | None = None
     """An answer that becomes true with these events."""
+    usage: tuple[UsageCount, ...] = ()
+    """What these events tell of."""
+    files: tuple[NewFile, ...] = ()
+    """Files that these events bring along, for the session's user; only with a `summary`."""
+    uses: tuple[str, ...] = ()
+    """Hashes that these events name; only with a `summary`."""
+    words: str | None = None
+    """What the session is found by from now on, as `fold_words` makes it; `None` for no change."""
 
 
 class SessionCursor(msgspec.Struct, frozen=True):
@@ -117,6 +167,28 @@ _LARGEST: Final = 2**63 - 1
 
 NEWEST: Final = SessionCursor(_LARGEST, "")
 """Before the first row."""
+
+
+class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sessions of a user a list shows."""
+
+    archived: bool = False
+    """Those that are put away, instead of those that are not."""
+    needs: bool = False
+    """Only those in which something waits for a person."""
+    label: str = ""
+    """Only those with this label; empty for all."""
+    words: tuple[str, ...] = ()
+    """Only those in which each of these occurs, as `fold_words` makes them."""
+
+
+EVERY: Final = SessionFilter()
+"""All that are not put away."""
+
+
+def fold_words(text: str) -> str:
+    """Text as it is searched for and found: without regard to case, width and composition."""
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def format_cursor(row: SessionRow) -> str:

@@ -12,10 +12,19 @@ from towline_protocol import SessionId
 from towline_server.errors import StoreError
 from towline_server.store import log, meta
 from towline_server.store.event_store import PAGE_ROWS, Done
+from towline_server.store.lineage import check_lineage, note_lineage
 from towline_server.store.lock import StoreLock, make_folder, take_lock
 from towline_server.store.migration import migrate
 from towline_server.store.readers import Readers
-from towline_server.store.records import NEWEST, Append, SessionCursor, SessionRow, StoredRow
+from towline_server.store.records import (
+    EVERY,
+    NEWEST,
+    Append,
+    SessionCursor,
+    SessionFilter,
+    SessionRow,
+    StoredRow,
+)
 from towline_server.store.writer import CommitHook, Writer
 
 __all__ = ["STORE_FILE", "SqliteStore", "open_memory_store", "open_store"]
@@ -70,11 +79,16 @@ class SqliteStore:
         return await self.query(functools.partial(log.get_session, session=session))
 
     async def sessions(
-        self, *, user: str | None, after: SessionCursor = NEWEST, limit: int = PAGE_ROWS
+        self,
+        *,
+        user: str | None,
+        after: SessionCursor = NEWEST,
+        limit: int = PAGE_ROWS,
+        only: SessionFilter = EVERY,
     ) -> list[SessionRow]:
         """A page of sessions; see `EventStore`."""
         return await self.query(
-            functools.partial(log.list_sessions, user=user, after=after, limit=limit)
+            functools.partial(log.list_sessions, user=user, after=after, limit=limit, only=only)
         )
 
     async def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -193,6 +207,7 @@ class _Disk:
             self.lock.release()
 
     def _open(self) -> sqlite3.Connection:
+        check_lineage(self._folder, self.file)
         if not self.file.exists():
             self.file.touch(mode=0o600)  # SQLite gives its other files the same mode
         connection = sqlite3.connect(self.file, isolation_level=None, timeout=_BUSY_S)
@@ -206,19 +221,27 @@ class _Disk:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
             self.log = _prepare(connection, self._mint)
+            note_lineage(self._folder, self.log)
         except BaseException:
             connection.close()
             raise
         return connection
 
     def _connect_reader(self) -> sqlite3.Connection:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             f"file:{quote(str(self.file))}?mode=ro",
             uri=True,
             isolation_level=None,
             timeout=_BUSY_S,
             check_same_thread=False,  # the thread that closes the store closes it
         )
+        # damaged text is shown as it can be, and hides no other row of its list
+        connection.text_factory = _read_text
+        return connection
+
+
+def _read_text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _prepare(connection: sqlite3.Connection, mint: Callable[[str], str]) -> str:

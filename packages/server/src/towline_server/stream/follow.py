@@ -1,6 +1,7 @@
 """One reader's stream: replay from its cursor, then live, without a seam (C3.2 to C3.5)."""
 
-from collections.abc import AsyncGenerator, Iterator
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Final, Protocol
 
 import msgspec
@@ -20,7 +21,18 @@ from towline_server.store.event_store import PAGE_ROWS, EventStore
 from towline_server.store.records import StoredRow
 from towline_server.stream.hub import CHUNK_BYTES, Subscriber
 
-__all__ = ["HEARTBEAT", "MAX_REPLAY", "RETRY_MS", "Cursor", "Source", "catch_up", "find_start"]
+__all__ = [
+    "HEARTBEAT",
+    "MAX_REPLAY",
+    "RETRY_MS",
+    "Cursor",
+    "Source",
+    "after_first",
+    "and_then",
+    "begin",
+    "catch_up",
+    "find_start",
+]
 
 MAX_REPLAY: Final = 10_000
 """Events a replay holds at most; from there on the view is cheaper (C3.5)."""
@@ -124,6 +136,34 @@ async def catch_up(
         for chunk in _chunks(rows):
             yield chunk
     for chunk in _pieces(partials):
+        yield chunk
+
+
+async def begin(hello: Hello) -> AsyncGenerator[bytes, None]:
+    """What a stream says first when it has no log to replay."""
+    yield _RETRY + _control("hello", hello)
+
+
+async def after_first(
+    replay: AsyncGenerator[bytes, None], more: bytes
+) -> AsyncGenerator[bytes, None]:
+    """A replay, with more behind the greeting that it begins with."""
+    async with contextlib.aclosing(replay):
+        async for chunk in replay:
+            yield chunk
+            for piece in _pieces(more):
+                yield piece
+            more = b""
+
+
+async def and_then(
+    replay: AsyncGenerator[bytes, None], more: Callable[[], bytes]
+) -> AsyncGenerator[bytes, None]:
+    """A replay, then what is only known at its end: frames for this reader alone."""
+    async with contextlib.aclosing(replay):
+        async for chunk in replay:
+            yield chunk
+    for chunk in _pieces(more()):
         yield chunk
 
 

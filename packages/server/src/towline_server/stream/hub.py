@@ -140,6 +140,8 @@ class Hub:
         self._live: list[Subscriber] = []
         self._numbers = itertools.count()
         self._closed = False
+        self.on_readers: Callable[[], None] = lambda: None
+        """Told when a reader came or went, unless the server itself ends the streams."""
 
     @property
     def readers(self) -> int:
@@ -171,6 +173,8 @@ class Hub:
         self._readers[key] = subscriber
         if self._closed:
             subscriber.finish()
+        else:
+            self.on_readers()
         return subscriber
 
     def publish(self, frame: bytes) -> None:
@@ -203,5 +207,7 @@ class Hub:
         """Forget it; a reader that took its name stays."""
         if self._readers.get(key) is subscriber:
             del self._readers[key]
+            if not self._closed:
+                self.on_readers()
         # A new list: `publish` may be going through the old one right now.
         self._live = [other for other in self._live if other is not subscriber]

@@ -24,6 +24,7 @@ STREAM_HEADERS: Final[tuple[tuple[bytes, bytes], ...]] = (
 )
 """The head of every stream (C3.1)."""
 
+_CLOSE: Final = (b"connection", b"close")  # a stream that has ended keeps no descriptor
 _LOOKS: Final = 4  # how often a stall is looked for within the time it may last
 
 _Scope = MutableMapping[str, Any]
@@ -36,8 +37,8 @@ class EventStream:
     """An ASGI answer that streams one reader's frames; used once.
 
     It ends, and leaves no task behind, when the client disconnects, when the subscriber ends, when
-    not one byte is taken for `stall_s`, or when it is cancelled. It always gives the subscriber's
-    place up.
+    not one byte of what was sent is taken for `stall_s`, or when it is cancelled. It always gives
+    the subscriber's place up, and lets the connection go.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class EventStream:
         headers: Iterable[tuple[bytes, bytes]] = (),
         heartbeat_s: float = HEARTBEAT_S,
         stall_s: float = STALL_S,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
         """Prepare the answer.
 
@@ -57,10 +59,12 @@ class EventStream:
             headers: More headers, lower-case names.
             heartbeat_s: Seconds between two heartbeats.
             stall_s: Seconds in which at least one byte must be taken.
+            on_end: Called once the stream has ended, however it did.
         """
+        self._on_end = on_end
         self._subscriber = subscriber
         self._catch_up = catch_up
-        self._headers = [*STREAM_HEADERS, *headers]
+        self._headers = [*STREAM_HEADERS, _CLOSE, *headers]
         self._times = (heartbeat_s, stall_s)
 
     async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
@@ -79,6 +83,10 @@ class EventStream:
                 transport.abort()  # closing would wait for the bytes that nobody takes
         finally:
             self._subscriber.leave()
+            self._on_end()
+            if transport is not None and transport.get_write_buffer_size():
+                # It is closed once its last bytes are taken; a peer that takes none would keep it.
+                asyncio.get_running_loop().call_later(self._times[1], transport.abort)
             watcher.cancel()
             await asyncio.wait({watcher})
 
@@ -125,8 +133,9 @@ class _Watch:
         self._look_s = min(heartbeat_s, stall_s) / _LOOKS
         self._looks_a_beat = max(1, round(heartbeat_s / self._look_s))
         self._looks = 0
-        self._seen = (-1, 0)  # sends and unsent bytes when something last moved
-        self._moved = 0.0
+        self._taken = -1
+        self._moved = self._loop.time()
+        self._bytes = 0
         self.sends = 0
         """Counts each send twice, before and after it: odd while one is under way."""
 
@@ -140,6 +149,7 @@ class _Watch:
     async def put(self, send: _Send, body: bytes) -> None:
         """Send a piece and let the others have their turn, which `send` alone may not do."""
         self.sends += 1
+        self._bytes += len(body)
         await send({"type": "http.response.body", "body": body, "more_body": True})
         self.sends += 1
         await asyncio.sleep(0)
@@ -148,19 +158,34 @@ class _Watch:
         self._looks += 1
         if self._looks % self._looks_a_beat == 0:
             self._subscriber.ring()
-        if self.sends % 2 and self._is_stuck():
+        if self._is_stuck():
             self._limit.reschedule(self._loop.time())  # and look no more
         else:
             self._timer = self._loop.call_later(self._look_s, self._look)
 
     def _is_stuck(self) -> bool:
-        """Whether the send under way is to be given up."""
-        if self._subscriber.cut is not None:
+        """Whether the peer takes no more.
+
+        A send that is under way is not the only sign: a heartbeat fits into any buffer, and one
+        that is never acknowledged is all that tells of a cut cable (C3.8).
+        """
+        sending = self.sends % 2 == 1
+        if self._subscriber.cut is not None and sending:
             return True
         now = self._loop.time()
-        sends, unsent = self._seen
-        waiting = 0 if self._transport is None else unsent_bytes(self._transport)
-        if self.sends != sends or waiting < unsent:
-            self._seen = (self.sends, waiting)
+        waiting, taken = self._progress()
+        if not (waiting or sending) or taken > self._taken:
             self._moved = now
+        self._taken = taken
         return now - self._moved >= self._stall_s
+
+    def _progress(self) -> tuple[int, int]:
+        """What waits to be taken, and a number that only grows when some of it is.
+
+        Of the bytes that were put to the transport, those are taken that do not wait; the few that
+        frame each piece are not counted, and so never look like progress.
+        """
+        if self._transport is None:
+            return self.sends % 2, self.sends
+        waiting = unsent_bytes(self._transport)
+        return waiting, self._bytes - waiting

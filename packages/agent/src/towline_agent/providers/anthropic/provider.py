@@ -160,4 +160,5 @@ def _known(provider: str, model: str) -> Model:
         thinking=ability.thinking,
         refuses=ability.refuses,
         output_cap=ability.output_cap,
+        images=ability.images,
     )

@@ -2,7 +2,18 @@
 
 from typing import Final
 
-from towline_server.api.handlers import answer, auth, discovery, read, session, talk
+from towline_server.api.handlers import (
+    answer,
+    auth,
+    client_call,
+    discovery,
+    file,
+    model,
+    read,
+    session,
+    talk,
+    users,
+)
 from towline_server.api.handlers.call import Call, Handler, Service, Tagged
 
 __all__ = ["HANDLERS", "Call", "Service", "Tagged"]
@@ -10,9 +21,13 @@ __all__ = ["HANDLERS", "Call", "Service", "Tagged"]
 HANDLERS: Final[dict[str, Handler]] = {
     **discovery.HANDLERS,
     **auth.HANDLERS,
+    **users.HANDLERS,
     **session.HANDLERS,
     **talk.HANDLERS,
     **read.HANDLERS,
     **answer.HANDLERS,
+    **client_call.HANDLERS,
+    **file.HANDLERS,
+    **model.HANDLERS,
 }
 """Operation name to handler; streams stand in `api/stream.py`."""

@@ -2,7 +2,14 @@
 
 from typing import Final, cast
 
-from towline_protocol import AnswerPermission, PermissionAnswered, PermissionId
+from towline_protocol import (
+    AnswerPermission,
+    AnswerQuestion,
+    PermissionAnswered,
+    PermissionId,
+    QuestionAnswered,
+    QuestionId,
+)
 from towline_server.api.handlers.call import MAX_NOTE, Call, Handler, check_length
 
 __all__ = ["HANDLERS"]
@@ -23,7 +30,20 @@ async def _answer_permission(call: Call) -> PermissionAnswered:
     return PermissionAnswered(option=option)
 
 
+async def _answer_question(call: Call) -> QuestionAnswered:
+    body = cast("AnswerQuestion", call.body)
+    session = await call.service.sessions.get(call.user, call.session)
+    answers = await session.questions.resolve(
+        QuestionId(call.request.path_params["question"]),
+        body.answers,
+        by=call.user,
+        remember=call.remember,
+    )
+    return QuestionAnswered(answers=answers)
+
+
 HANDLERS: Final[dict[str, Handler]] = {
     "answer_permission": _answer_permission,
+    "answer_question": _answer_question,
 }
 """Operation name to handler."""

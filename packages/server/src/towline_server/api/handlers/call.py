@@ -1,30 +1,46 @@
 """One request on its way to its handler, and the checks that handlers share."""
 
 import math
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from starlette.requests import Request
 
-from towline_protocol import Block, Limits, SessionId, Text, UsageError, block_text, encode
+from towline_protocol import (
+    Block,
+    Limits,
+    PromptBlock,
+    SessionId,
+    Text,
+    UsageError,
+    block_text,
+    encode,
+)
 from towline_server.api.access import Access, Caller
+from towline_server.api.query import QueryValue
+from towline_server.api.readiness import Readiness
 from towline_server.api.remember import Remember, Repeats
 from towline_server.errors import Stale
+from towline_server.models.providers import Providers
+from towline_server.sessions.agents import Agents
+from towline_server.sessions.budget import Budget
+from towline_server.sessions.files import Files
 from towline_server.sessions.registry import Sessions
 
 __all__ = [
+    "MAX_BLOCKS",
     "MAX_NOTE",
     "MAX_PATH",
+    "MAX_PROMPT_BYTES",
     "MAX_WORD",
     "Call",
     "Handler",
     "Service",
     "Tagged",
-    "check_content",
     "check_length",
     "check_limits",
-    "read_number",
+    "take_content",
 ]
 
 MAX_WORD: Final = 200
@@ -34,8 +50,10 @@ MAX_PATH: Final = 4096
 MAX_NOTE: Final = 4000
 """Characters of what a person says to a decision or a stop."""
 
-_MAX_BLOCKS: Final = 64  # of a prompt (C6)
-_MAX_PROMPT_BYTES: Final = 1_000_000  # as JSON: its event stays below the largest one (C6)
+MAX_BLOCKS: Final = 64
+"""Blocks of a prompt (C6)."""
+MAX_PROMPT_BYTES: Final = 1_000_000
+"""Bytes of a prompt as JSON: its event stays below the largest one (C6)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +66,16 @@ class Service:
     """Who is asking."""
     repeats: Repeats
     """Answers to requests that come again."""
+    agents: Agents
+    """The agents that sessions can have."""
+    providers: Providers | None
+    """Who knows models and keeps keys; `None` when nobody does."""
+    budget: Budget
+    """What users have used, and may."""
+    files: Files
+    """What users have uploaded."""
+    readiness: Readiness
+    """Whether the server takes work."""
     log: str
     """The lineage of the log."""
     version: str
@@ -81,11 +109,32 @@ class Call:
     """The decoded body; `None` when the operation has none."""
     remember: Remember | None = None
     """How to keep the answer to a request that may come again."""
+    query: Mapping[str, QueryValue] = field(default_factory=dict[str, QueryValue])
+    """The query parameters that the operation reads and that came, checked against `QUERIES`."""
 
     @property
     def user(self) -> str:
         """The name of who asks."""
         return self.caller.user
+
+    @property
+    def key(self) -> str | None:
+        """The request's `Idempotency-Key`: the client's own name for what it sends."""
+        return self.request.headers.get("idempotency-key")
+
+    def text(self, name: str) -> str | None:
+        """A text of the query; `None` when it did not come."""
+        found = self.query.get(name)
+        return found if isinstance(found, str) else None
+
+    def number(self, name: str, usual: int) -> int:
+        """An integer of the query; `usual` when it did not come."""
+        found = self.query.get(name, usual)
+        return found if isinstance(found, int) else usual
+
+    def flag(self, name: str, *, usual: bool = False) -> bool:
+        """A flag of the query; `usual` when it did not come."""
+        return self.query.get(name, usual) is True
 
     def check_match(self, etag: str) -> None:
         """Hold the request's `If-Match`, if it has one, against what counts now (C2.6).
@@ -120,20 +169,28 @@ def check_limits(limits: Limits | None) -> None:
             raise UsageError(f"limits.{name} is {bound!r}; it must be more than 0.")
 
 
-def check_content(content: tuple[Block, ...]) -> None:
-    """Refuse a prompt that says nothing, or too much (C6)."""
-    if not content or len(content) > _MAX_BLOCKS:
-        raise UsageError(f"A prompt has 1 to {_MAX_BLOCKS} blocks; this one has {len(content)}.")
-    if not all(isinstance(block, Text) for block in content):
-        raise UsageError("This server takes text blocks only; leave images and files out.")
-    size = len(encode(content))
-    if size > _MAX_PROMPT_BYTES:
+async def take_content(call: Call, content: tuple[PromptBlock, ...]) -> tuple[Block, ...]:
+    """What a prompt says, its bytes in files (C1.10); refuse one that says nothing, or too much.
+
+    Raises:
+        UsageError: It is empty, or has too many blocks or too much text (C6).
+        Rejected: It names a file that is not the caller's, or that no model reads.
+        BodyTooLarge: Its files are too large.
+        StoreError: A file could not be kept.
+    """
+    if not content or len(content) > MAX_BLOCKS:
+        raise UsageError(f"A prompt has 1 to {MAX_BLOCKS} blocks; this one has {len(content)}.")
+    words = tuple(block for block in content if isinstance(block, Text))
+    if len(words) == len(content) and not block_text(words).strip():
+        raise UsageError("The prompt is empty; say something.")
+    taken = await call.service.files.take_in(call.user, content)
+    size = len(encode(taken))
+    if size > MAX_PROMPT_BYTES:
         raise UsageError(
-            f"A prompt has at most {_MAX_PROMPT_BYTES} bytes; this one has {size}. Put long text "
+            f"A prompt has at most {MAX_PROMPT_BYTES} bytes; this one has {size}. Put long text "
             "into a file that the agent can read."
         )
-    if not block_text(content).strip():
-        raise UsageError("The prompt is empty; say something.")
+    return taken
 
 
 def check_length(most: int, **values: str | None) -> None:
@@ -141,12 +198,3 @@ def check_length(most: int, **values: str | None) -> None:
     for name, value in values.items():
         if value is not None and len(value) > most:
             raise UsageError(f"{name} has at most {most} characters; this one has {len(value)}.")
-
-
-def read_number(text: str | None, usual: int, most: int) -> int:
-    """A number out of a query; `usual` when it is left out."""
-    if text is None:
-        return usual
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or not 1 <= int(text) <= most:
-        raise UsageError(f"limit={text[:20]!r} is no number from 1 to {most}.")
-    return int(text)

@@ -1,19 +1,134 @@
 """What a server says of itself."""
 
 import os
+from functools import cache
 from typing import Final
 
-from towline_protocol import Health
-from towline_server.api.handlers.call import Call, Handler
+from starlette.responses import Response
+
+from towline_agent import MODES
+from towline_protocol import (
+    AREAS,
+    CONTRACT_VERSION,
+    OPERATIONS,
+    AgentOffer,
+    Capabilities,
+    ClientLimits,
+    Health,
+    Manifest,
+    ManifestRow,
+    Operation,
+    encode,
+    fault_codes,
+    openapi_document,
+    schema_hash,
+)
+from towline_server.api.deadline import MAX_TIMEOUT_S
+from towline_server.api.docs import DOCS_HEADERS, docs_page
+from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY
+from towline_server.api.handlers.call import MAX_BLOCKS, MAX_PROMPT_BYTES, Call, Handler, Service
+from towline_server.sessions.agents import AgentSpec
+from towline_server.sessions.inbox import MAX_INBOX
+from towline_server.stream.hub import MAX_READERS
 
 __all__ = ["HANDLERS"]
 
 
 async def _health(call: Call) -> Health:
-    return Health(status="ok", server_version=call.service.version, pid=os.getpid())
+    return _alive(call, "ok")
+
+
+async def _ready(call: Call) -> Health:
+    await call.service.readiness.check()
+    return _alive(call, "ready")
+
+
+def _alive(call: Call, status: str) -> Health:
+    return Health(status=status, server_version=call.service.version, pid=os.getpid())
+
+
+async def _openapi(call: Call) -> Response:
+    root = str(call.request.scope.get("root_path") or "/")
+    return Response(_document(call.service.access.cookie, root), media_type="application/json")
+
+
+async def _docs(call: Call) -> Response:
+    del call
+    return Response(docs_page(), headers=DOCS_HEADERS)
+
+
+async def _manifest(call: Call) -> Manifest:
+    del call
+    return _table()
+
+
+async def _capabilities(call: Call) -> Capabilities:
+    service = call.service
+    return Capabilities(
+        server_version=service.version,
+        contract=CONTRACT_VERSION,
+        areas=tuple(dict.fromkeys(AREAS.values())),
+        agents=tuple(_offer(service, spec) for spec in service.agents.specs),
+        modes=tuple(MODES),
+        limits=ClientLimits(
+            body_bytes=MAX_BODY,
+            large_body_bytes=MAX_PROMPT_BODY,
+            prompt_blocks=MAX_BLOCKS,
+            prompt_bytes=MAX_PROMPT_BYTES,
+            inbox_prompts=MAX_INBOX,
+            live_sessions=service.sessions.max_live,
+            session_readers=MAX_READERS,
+            timeout_s=MAX_TIMEOUT_S,
+        ),
+    )
+
+
+@cache
+def _document(cookie: str, root: str) -> bytes:
+    return encode(openapi_document(cookie, root=root))
+
+
+@cache
+def _table() -> Manifest:
+    return Manifest(
+        contract=CONTRACT_VERSION,
+        schema_sha256=schema_hash(),
+        operations=tuple(_row(operation) for operation in OPERATIONS.values()),
+    )
+
+
+def _row(operation: Operation) -> ManifestRow:
+    return ManifestRow(
+        name=operation.name,
+        area=AREAS[operation.name],
+        method=operation.method,
+        path=operation.path,
+        summary=operation.summary,
+        request=None if operation.request is None else operation.request.__name__,
+        answer=None if operation.answer is None else operation.answer.__name__,
+        status=operation.status,
+        query=operation.query,
+        faults=fault_codes(operation),
+        idempotent=operation.idempotent,
+        stream=operation.stream,
+        open=operation.open,
+        admin=operation.admin,
+        large=operation.large,
+        media=operation.media,
+    )
+
+
+def _offer(service: Service, spec: AgentSpec) -> AgentOffer:
+    models = dict.fromkeys((service.agents.default_model, *spec.fallbacks))
+    return AgentOffer(name=spec.name, models=tuple(models))
 
 
 HANDLERS: Final[dict[str, Handler]] = {
     "health": _health,
+    "ready": _ready,
+    "openapi": _openapi,
+    "docs": _docs,
+    "manifest": _manifest,
+    "capabilities": _capabilities,
 }
 """Operation name to handler."""

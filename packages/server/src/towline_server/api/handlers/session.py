@@ -1,25 +1,38 @@
-"""Sessions: made, listed, read."""
+"""Sessions: made, listed, changed, ended."""
 
 from typing import Final, cast
 
-from towline_protocol import CreateSession, SessionInfo, SessionList
+from towline_protocol import (
+    CloseSession,
+    CreateSession,
+    MarkRead,
+    ReadMark,
+    SessionDeleted,
+    SessionInfo,
+    SessionList,
+    SessionUpdated,
+    UpdateSession,
+)
 from towline_server.api.handlers.call import (
+    MAX_NOTE,
     MAX_PATH,
     MAX_WORD,
     Call,
     Handler,
-    check_content,
+    Tagged,
     check_length,
-    read_number,
+    check_limits,
+    take_content,
 )
+from towline_server.sessions.settings import settings_tag
+from towline_server.store.records import SessionFilter, fold_words
 
 __all__ = ["HANDLERS"]
 
 _PAGE: Final = 50
-_MAX_PAGE: Final = 200
 
 
-async def _create_session(call: Call) -> SessionInfo:
+async def _create_session(call: Call) -> Tagged:
     body = cast("CreateSession", call.body)
     check_length(MAX_PATH, cwd=body.cwd)
     check_length(
@@ -30,35 +43,75 @@ async def _create_session(call: Call) -> SessionInfo:
         mode=body.mode,
         key=body.key,
     )
-    if body.prompt is not None:
-        check_content(body.prompt)
+    check_limits(body.limits)
+    prompt = None if body.prompt is None else await take_content(call, body.prompt)
     session = await call.service.sessions.create(
-        call.user,
-        agent=body.agent,
-        model=body.model,
-        title=body.title,
-        cwd=body.cwd,
-        mode=body.mode,
-        prompt=body.prompt,
-        key=body.key,
-        remember=call.remember,
+        call.user, body, prompt=prompt, remember=call.remember
     )
-    return session.info()
+    return _tagged(session.info())
 
 
 async def _list_sessions(call: Call) -> SessionList:
-    query = call.request.query_params
-    limit = read_number(query.get("limit"), _PAGE, _MAX_PAGE)
-    return await call.service.sessions.page(call.user, limit, query.get("after"))
+    only = SessionFilter(
+        archived=call.flag("archived"),
+        needs=call.flag("needs"),
+        label=call.text("label") or "",
+        words=tuple(fold_words(call.text("search") or "").split()),
+    )
+    limit = call.number("limit", _PAGE)
+    return await call.service.sessions.page(call.user, limit, call.text("after"), only)
 
 
-async def _get_session(call: Call) -> SessionInfo:
-    return (await call.service.sessions.get(call.user, call.session)).info()
+async def _get_session(call: Call) -> Tagged:
+    return _tagged(await call.service.sessions.info(call.user, call.session))
+
+
+async def _update_session(call: Call) -> Tagged:
+    body = cast("UpdateSession", call.body)
+    check_length(MAX_WORD, title=body.title, model=body.model, mode=body.mode)
+    wanted = SessionUpdated(
+        title=body.title,
+        model=body.model,
+        mode=body.mode,
+        labels=body.labels,
+        archived=body.archived,
+    )
+    info = await call.service.sessions.update(
+        call.user, call.session, wanted, check=call.check_match, remember=call.remember
+    )
+    return _tagged(info)
+
+
+async def _mark_read(call: Call) -> ReadMark:
+    body = cast("MarkRead", call.body)
+    return ReadMark(seq=await call.service.sessions.mark_read(call.user, call.session, body.seq))
+
+
+async def _close_session(call: Call) -> SessionInfo:
+    body = cast("CloseSession", call.body)
+    check_length(MAX_NOTE, reason=body.reason)
+    return await call.service.sessions.close_session(
+        call.user, call.session, reason=body.reason, remember=call.remember
+    )
+
+
+async def _delete_session(call: Call) -> SessionDeleted:
+    return await call.service.sessions.delete_session(
+        call.user, call.session, remember=call.remember
+    )
+
+
+def _tagged(info: SessionInfo) -> Tagged:
+    return Tagged(info, settings_tag(info))
 
 
 HANDLERS: Final[dict[str, Handler]] = {
     "create_session": _create_session,
     "list_sessions": _list_sessions,
     "get_session": _get_session,
+    "update_session": _update_session,
+    "mark_read": _mark_read,
+    "close_session": _close_session,
+    "delete_session": _delete_session,
 }
 """Operation name to handler."""

@@ -2,15 +2,30 @@
 
 from typing import Final, cast
 
-from towline_protocol import Interrupt, Interrupted, PromptAccepted, SendPrompt, UsageError
+from towline_protocol import (
+    ForkSession,
+    Interrupt,
+    Interrupted,
+    PromptAccepted,
+    PromptId,
+    QueueResumed,
+    Resend,
+    SendPrompt,
+    SessionInfo,
+    TurnId,
+    UsageError,
+    Withdrawn,
+)
 from towline_server.api.handlers.call import (
     MAX_NOTE,
+    MAX_WORD,
     Call,
     Handler,
-    check_content,
     check_length,
     check_limits,
+    take_content,
 )
+from towline_server.sessions.inbox import Said
 
 __all__ = ["HANDLERS"]
 
@@ -21,28 +36,77 @@ async def _send_prompt(call: Call) -> PromptAccepted:
     body = cast("SendPrompt", call.body)
     if body.when not in _WHEN:
         raise UsageError(f"There is no when={body.when!r}; it is one of: {', '.join(_WHEN)}.")
-    check_content(body.content)
     check_limits(body.limits)
-    session = await call.service.sessions.get(call.user, call.session)
-    return await session.admit(
-        body.content,
+    content = await take_content(call, body.content)
+    session = await call.service.sessions.get(call.user, call.session, live=True)
+    said = Said(
+        content=content,
         when=body.when,
-        key=call.request.headers.get("idempotency-key"),
+        key=call.key,
         limits=body.limits,
         speak=body.speak,
-        remember=call.remember,
     )
+    return await session.admit(said, call.remember)
+
+
+async def _withdraw_prompt(call: Call) -> Withdrawn:
+    session = await call.service.sessions.get(call.user, call.session)
+    prompt = PromptId(call.request.path_params["prompt"])
+    await session.withdraw(prompt)
+    return Withdrawn(prompt=prompt)
+
+
+async def _resume_queue(call: Call) -> QueueResumed:
+    session = await call.service.sessions.get(call.user, call.session, live=True)
+    await session.resume_queue()
+    return QueueResumed(queued=session.info().queued)
+
+
+async def _retry(call: Call) -> PromptAccepted:
+    session = await call.service.sessions.get(call.user, call.session, live=True)
+    return await session.say_again(None, key=call.key, remember=call.remember)
+
+
+async def _resend(call: Call) -> PromptAccepted:
+    body = cast("Resend", call.body)
+    check_limits(body.limits)
+    content = await take_content(call, body.content)
+    session = await call.service.sessions.get(call.user, call.session, live=True)
+    said = Said(content=content, key=call.key, limits=body.limits, speak=body.speak)
+    turn = TurnId(call.request.path_params["turn"])
+    return await session.say_again(turn, said, remember=call.remember)
 
 
 async def _interrupt(call: Call) -> Interrupted:
     body = cast("Interrupt", call.body)
     check_length(MAX_NOTE, reason=body.reason)
     session = await call.service.sessions.get(call.user, call.session)
-    return Interrupted(turn=session.interrupt(call.user, body.reason, body.turn))
+    return Interrupted(turn=await session.runner.stop(call.user, body.reason, body.turn))
+
+
+async def _compact_session(call: Call) -> SessionInfo:
+    session = await call.service.sessions.get(call.user, call.session, live=True)
+    await session.compact()
+    return session.info()
+
+
+async def _fork_session(call: Call) -> SessionInfo:
+    body = cast("ForkSession", call.body)
+    check_length(MAX_WORD, title=body.title)
+    fork = await call.service.sessions.fork(
+        call.user, call.session, turn=body.turn, title=body.title, remember=call.remember
+    )
+    return fork.info()
 
 
 HANDLERS: Final[dict[str, Handler]] = {
     "send_prompt": _send_prompt,
+    "withdraw_prompt": _withdraw_prompt,
+    "resume_queue": _resume_queue,
+    "retry": _retry,
+    "resend": _resend,
     "interrupt": _interrupt,
+    "compact_session": _compact_session,
+    "fork_session": _fork_session,
 }
 """Operation name to handler."""

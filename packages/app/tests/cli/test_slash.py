@@ -1,0 +1,121 @@
+"""The commands of the plain chat: found by name, carried out against a scripted server."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from towline.cli.slash import COMMANDS, HELP, Came, find_command, list_lines
+from towline_client import Client, CommandRejected, Session
+from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn
+from towline_protocol import (
+    CreateSession,
+    PromptAccepted,
+    QueueResumed,
+    SessionClosed,
+    SessionInfo,
+    UsageError,
+)
+
+
+@asynccontextmanager
+async def _open(server: ScriptedServer) -> AsyncGenerator[tuple[Client, Session]]:
+    client = Client("", transport=ScriptedTransport(server))
+    async with asyncio.timeout(10), server, client:
+        yield client, await client.open()
+
+
+async def _hang(turn: ScriptedTurn, text: str) -> None:
+    if text == "hang":
+        await asyncio.Event().wait()
+    await turn.say(f"You said: {text}")
+
+
+async def _do(client: Client, session: Session, line: str) -> Came:
+    command, words = find_command(line)
+    assert command.call is not None
+    return await command.call(client, session, words)
+
+
+def test_the_list_has_every_command_on_a_line_that_fits_a_screen() -> None:
+    lines = HELP.splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == list(COMMANDS)
+    assert all(len(line) <= 80 for line in lines)
+    assert [name for name, row in COMMANDS.items() if row.call is None] == [
+        "/interrupt",
+        "/new",
+        "/sessions",
+        "/quit",
+        "/help",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("/etc/hosts is odd", "There is no command '/etc/hosts'; /help"),
+        ("/", "There is no command '/'"),
+        ("/fork now please", "/fork stands alone, and 'now please' stands behind it"),
+        ("/title  ", "/title needs WORDS"),
+    ],
+)
+def test_a_line_that_is_no_command_is_said_to_be_none(line: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        find_command(line)
+
+
+def test_words_behind_a_command_are_taken_as_they_are() -> None:
+    command, words = find_command("/title  A  new one ")
+    assert (command.name, words) == ("/title", "A  new one")
+
+
+async def test_a_stopped_queue_is_taken_back_from_its_end_and_the_rest_resumed() -> None:
+    async with _open(ScriptedServer(_hang)) as (client, session):
+        assert await _do(client, session, "/withdraw") == "Nothing waits."
+        assert await _do(client, session, "/resume") == "Nothing waits."
+        for text in ("hang", "one", "two"):
+            await session.prompt(text)
+        async for view in session.views:
+            if view.turn is not None and len(view.queue) == 2:
+                break
+        assert await _do(client, session, "/withdraw") == "(taken back)"
+        await session.interrupt()
+        assert await _do(client, session, "/resume") == QueueResumed(queued=1)
+        async for view in session.views:
+            if view.last_turn is not None and view.last_turn.outcome == "completed":
+                assert not view.queue
+                break
+
+
+async def test_a_turn_is_had_again_and_a_session_gone_on_with_elsewhere() -> None:
+    async with _open(ScriptedServer(_hang)) as (client, session):
+        with pytest.raises(CommandRejected, match="Nothing has run"):
+            await _do(client, session, "/retry")
+        await session.ask("one")
+        fork = await _do(client, session, "/fork")
+        assert isinstance(fork, SessionInfo)
+        assert fork.id != session.id
+        assert isinstance(await _do(client, session, "/retry"), PromptAccepted)
+
+
+async def test_a_session_is_summed_up_called_and_closed() -> None:
+    server = ScriptedServer()
+    async with _open(server) as (client, session):
+        await session.ask("one")
+        assert await _do(client, session, "/compact") is None
+        assert await _do(client, session, "/title Two words") == "(called 'Two words' now)"
+        assert await _do(client, session, "/close") is None
+        log = server.sessions[session.id]
+        assert isinstance(log.events[-1].event, SessionClosed)
+        assert log.view.title == "Two words"
+
+
+def test_sessions_are_listed_with_what_tells_them_apart() -> None:
+    server = ScriptedServer()
+    rows = [server.add_session(CreateSession(title=title)) for title in ("First", None)]
+    rows[1].emit(SessionClosed(reason="done"))
+    assert list(list_lines(row.info for row in rows)) == [
+        " 1 First · ses_0001",
+        " 2 (no title) · ses_0002 · closed",
+    ]

@@ -1,0 +1,97 @@
+"""Calls about who may come in: logins, tokens, users."""
+
+from towline_client.caller import Caller
+from towline_protocol import (
+    AddUser,
+    ChangePassword,
+    CreateToken,
+    LoggedIn,
+    Login,
+    NewToken,
+    TokenList,
+    UserInfo,
+    UserList,
+)
+
+__all__ = ["Account"]
+
+
+class Account:
+    """The account of who calls, and for admins those of others; see `Client.account`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def login(self, password: str, *, user: str = "owner", name: str = "") -> LoggedIn:
+        """Turn a password into a token of 24 hours. Needs no credential.
+
+        Args:
+            password: The password.
+            user: The user's name.
+            name: What this device calls itself.
+
+        Raises:
+            Unauthorized: The name or the password is wrong.
+            CommandRejected: Too many wrong ones came; `retry_after_s` says how long to wait.
+        """
+        body = Login(password=password, user=user, name=name)
+        return await self._caller.call("login", LoggedIn, body=body)
+
+    async def list_tokens(self) -> TokenList:
+        """The caller's devices, logins and tokens."""
+        return await self._caller.call("list_tokens", TokenList)
+
+    async def create_token(self, name: str, *, lifetime_s: int | None = None) -> NewToken:
+        """Make a token for a program; it is told this once.
+
+        Args:
+            name: What it is for.
+            lifetime_s: Seconds that it works; `None` for until it is revoked.
+        """
+        body = CreateToken(name=name, lifetime_s=lifetime_s)
+        return await self._caller.call("create_token", NewToken, body=body)
+
+    async def revoke_token(self, token_id: str) -> None:
+        """End one of the caller's devices, logins or tokens.
+
+        Raises:
+            CommandRejected: The caller has none of that id.
+        """
+        await self._caller.tell("revoke_token", params={"token": token_id})
+
+    async def list_users(self) -> UserList:
+        """The users; for admins."""
+        return await self._caller.call("list_users", UserList)
+
+    async def add_user(self, new: AddUser) -> UserInfo:
+        """Let somebody in by a name and a password; for admins.
+
+        Raises:
+            CommandRejected: The name is taken, or cannot be one, or the password is too short.
+        """
+        return await self._caller.call("add_user", UserInfo, body=new)
+
+    async def remove_user(self, name: str) -> None:
+        """Let a user in no more; their sessions stay stored. For admins.
+
+        Raises:
+            CommandRejected: There is nobody of that name, or they must stay.
+        """
+        await self._caller.tell("remove_user", params={"user": name})
+
+    async def change_password(
+        self, name: str, password: str, *, old: str | None = None, everywhere: bool = False
+    ) -> None:
+        """Change one's own password, or as an admin that of another user.
+
+        Args:
+            name: Whose.
+            password: The new one.
+            old: The one that counts now; needed for one's own.
+            everywhere: Whether their devices and programs are let go as well.
+
+        Raises:
+            CommandRejected: The old one is wrong, or the new one is too short.
+        """
+        body = ChangePassword(password=password, old=old, everywhere=everywhere)
+        await self._caller.tell("change_password", params={"user": name}, body=body)

@@ -1,0 +1,54 @@
+"""Calls about the server itself: whether it takes work, and what it can be asked."""
+
+from typing import Any
+
+import msgspec
+
+from towline_client.caller import Caller
+from towline_client.errors import ContractUnavailable
+from towline_protocol import Capabilities, Health, Manifest
+
+__all__ = ["Discovery"]
+
+
+class Discovery:
+    """What a server says of itself; see `Client.discovery`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def ready(self) -> Health:
+        """Whether the server takes work, asked once. Needs no credential.
+
+        Raises:
+            CommandRejected: It starts, stops or cannot write; `code` says which.
+        """
+        return await self._caller.call("ready", Health, again=False)
+
+    async def manifest(self) -> Manifest:
+        """The table of operations, with a hash of the whole contract. Needs no credential."""
+        return await self._caller.call("manifest", Manifest)
+
+    async def capabilities(self) -> Capabilities:
+        """What this server offers: its agents and their models, modes, limits."""
+        return await self._caller.call("capabilities", Capabilities)
+
+    async def openapi(self) -> dict[str, Any]:
+        """The contract as an OpenAPI 3.1 document. Needs no credential.
+
+        Raises:
+            ContractUnavailable: What came is no JSON object.
+        """
+        body = await self._caller.fetch("openapi")
+        try:
+            return msgspec.json.decode(body, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeError) as error:
+            raise ContractUnavailable(
+                "The answer to 'openapi' is no JSON object; check the address.",
+                status=200,
+                reason="not_json",
+            ) from error
+
+    async def docs(self) -> str:
+        """The contract as a page of HTML. Needs no credential."""
+        return (await self._caller.fetch("docs")).decode(errors="replace")

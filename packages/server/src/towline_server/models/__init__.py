@@ -1,0 +1,1 @@
+"""The seam to whoever knows models, and keeps their providers' keys."""

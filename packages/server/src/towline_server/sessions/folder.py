@@ -1,0 +1,36 @@
+"""Where a session works: a folder in one of the server's roots (D2)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from towline_protocol import UsageError
+from towline_server.errors import RootForbidden
+
+__all__ = ["find_folder"]
+
+
+def find_folder(cwd: str | None, roots: Sequence[Path]) -> str:
+    """The folder that a client names, made absolute; the first root when it names none.
+
+    Args:
+        cwd: What the client says.
+        roots: The folders this server may work in; one at least.
+
+    Raises:
+        UsageError: It is no folder.
+        RootForbidden: It lies outside the roots, also by a link.
+    """
+    try:
+        folder = Path(cwd).expanduser().resolve() if cwd else roots[0].resolve()
+        found = folder.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # no access, `~nobody`, a NUL
+        raise UsageError(f"{cwd!r} is no folder that can be used; name another one.") from error
+    if not any(folder.is_relative_to(root.resolve()) for root in roots):
+        named = ", ".join(str(root) for root in roots)
+        raise RootForbidden(
+            f"{str(folder)!r} lies outside the folders this server may work in ({named}); add "
+            "it to `roots` in config.toml."
+        )
+    if not found:
+        raise UsageError(f"{str(folder)!r} is not a folder; make it or name another one.")
+    return str(folder)

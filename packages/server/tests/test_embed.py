@@ -1,0 +1,217 @@
+"""The session service as a part of another web app, with that app's users."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection
+from starlette.routing import Mount
+
+from towline_agent.testing import ScriptedProvider
+from towline_protocol import (
+    ChangePassword,
+    Claim,
+    CreateSession,
+    Identity,
+    Login,
+    Problem,
+    SessionList,
+    Text,
+)
+from towline_server import (
+    DEFAULT_AGENT,
+    AgentSpec,
+    Caller,
+    Config,
+    Connection,
+    EmbeddedApp,
+    StoreLocked,
+    create_app,
+)
+from towline_server.stream.testing import Wire
+from towline_server.testing import AppClient
+
+USERS = {"ann's badge": Caller("ann"), "eve's badge": Caller("eve")}
+
+
+async def who(connection: HTTPConnection) -> Caller | None:
+    return USERS.get(connection.headers.get("x-badge", ""))
+
+
+def _app(folder: Path, provider: ScriptedProvider, *, own: bool = False) -> EmbeddedApp:
+    async def connect(model: str) -> Connection:
+        del model
+        return Connection(provider)
+
+    return create_app(
+        Config(data_dir=folder / "data", roots=(folder,), hosts=("app.example.org",)),
+        agents={DEFAULT_AGENT: AgentSpec(name=DEFAULT_AGENT)},
+        connect=connect,
+        default_model="a/b",
+        authenticate=None if own else who,
+        grace_s=0.1,
+    )
+
+
+@dataclass(frozen=True)
+class Outer:
+    """Another program's app, with the session service in it."""
+
+    app: Any
+    token: str = ""
+
+    def client(self, badge: str = "", host: str = "app.example.org") -> AppClient:
+        return AppClient(self, prefix="/agent", headers={"x-badge": badge, "host": host})
+
+
+@asynccontextmanager
+async def _mounted(app: EmbeddedApp) -> AsyncGenerator[Outer]:
+    outer = Starlette(routes=[Mount("/agent", app=app)], lifespan=app.lifespan)
+    async with outer.router.lifespan_context(outer):
+        yield Outer(outer)
+
+
+async def test_users_of_the_outer_app_drive_sessions_and_do_not_see_each_other(
+    tmp_path: Path,
+) -> None:
+    provider = ScriptedProvider("good morning", "good evening")
+    async with _mounted(_app(tmp_path, provider)) as outer:
+        ann, eve = outer.client("ann's badge"), outer.client("eve's badge")
+        assert (await ann.ask("GET", "/api/auth/me")).read(Identity).user == "ann"
+        session = await ann.create(CreateSession(title="ann's plan"))
+        async with ann.follow(session) as wire:
+            assert (await ann.prompt(session, "hello")).status == 202
+            await wire.until(lambda: b'"turn_completed"' in b"".join(wire.pieces))
+        assert b"good morning" in b"".join(wire.pieces)
+        for method, path in (("GET", ""), ("GET", "/view"), ("POST", "/retry")):
+            foreign = await eve.ask(method, f"/api/sessions/{session}{path}")
+            assert foreign.status == 404
+            assert b"ann" not in foreign.body
+        assert (await eve.ask("GET", "/api/sessions")).read(SessionList).sessions == ()
+        mine = await eve.create()
+        rows = (await ann.ask("GET", "/api/sessions")).read(SessionList).sessions
+        assert [row.id for row in rows] == [session]
+        assert mine != session
+
+
+async def test_who_the_outer_app_does_not_know_comes_not_in(tmp_path: Path) -> None:
+    async with _mounted(_app(tmp_path, ScriptedProvider())) as outer:
+        for badge in ("", "a forged badge"):
+            refused = await outer.client(badge).ask("GET", "/api/auth/me")
+            assert (refused.status, refused.read(Problem).code) == (401, "unauthorized")
+        assert (await outer.client().ask("GET", "/healthz")).status == 200
+        elsewhere = await outer.client("ann's badge", "evil.example").ask("GET", "/api/auth/me")
+        assert elsewhere.status == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/auth/login", Login(password="correct horse")),
+        ("POST", "/api/auth/claim", Claim(code="ABCD-EFGH")),
+        ("POST", "/api/auth/pair", None),
+        ("POST", "/api/auth/logout", None),
+        ("GET", "/api/auth/tokens", None),
+        ("PUT", "/api/users/ann/password", ChangePassword(password="correct horse")),
+    ],
+)
+async def test_the_server_has_no_users_of_its_own_then(
+    tmp_path: Path, method: str, path: str, body: Any
+) -> None:
+    async with _mounted(_app(tmp_path, ScriptedProvider())) as outer:
+        refused = await outer.client("ann's badge").ask(method, path, body)
+        assert (refused.status, refused.read(Problem).code) == (404, "capability_unavailable")
+
+
+async def test_every_path_of_the_contract_lies_below_the_prefix(tmp_path: Path) -> None:
+    async with _mounted(_app(tmp_path, ScriptedProvider())) as outer:
+        ann = outer.client("ann's badge")
+        document = msgspec.json.decode((await ann.ask("GET", "/openapi.json")).body)
+        assert document["servers"] == [{"url": "/agent"}]
+        missing = await ann.ask("GET", "/api/nothing")
+        assert (missing.status, missing.read(Problem).code) == (404, "not_found")
+        wrong = await ann.ask("DELETE", "/api/auth/me")
+        assert (wrong.status, wrong.headers["allow"]) == (405, "GET, HEAD")
+        assert (await ann.ask("GET", "/")).status == 404  # the page is not part of it
+
+
+async def test_before_its_lifespan_and_after_it_answers_that_it_does_not_run(
+    tmp_path: Path,
+) -> None:
+    app = _app(tmp_path, ScriptedProvider())
+    client = AppClient(Outer(app), headers={"x-badge": "ann's badge"})
+    early = await client.ask("GET", "/healthz")
+    assert (early.status, early.read(Problem).code) == (503, "draining")
+    assert early.headers["retry-after"] == "5"
+    async with app.lifespan():
+        assert (await client.ask("GET", "/healthz")).status == 200
+    assert (await client.ask("GET", "/healthz")).status == 503
+
+
+async def test_the_end_of_the_lifespan_ends_streams_and_turns_and_lets_the_store_go(
+    tmp_path: Path,
+) -> None:
+    app = _app(tmp_path, ScriptedProvider([asyncio.Event()]))
+    client = AppClient(Outer(app), headers={"x-badge": "ann's badge"})
+    async with app.lifespan():
+        session = await client.create(CreateSession(prompt=(Text(text="hello"),)))
+        wire = Wire()
+        listening = asyncio.create_task(_listen(client, session, wire))
+        await wire.until(lambda: b'"turn_started"' in b"".join(wire.pieces))
+    await wire.until(lambda: wire.ended)
+    await listening
+    assert b"event: reset" in b"".join(wire.pieces)
+    again = _app(tmp_path, ScriptedProvider())
+    async with again.lifespan():  # the folder is free
+        view = await AppClient(Outer(again), headers={"x-badge": "ann's badge"}).view(session)
+        assert view.turn is None
+        with pytest.raises(StoreLocked):
+            async with _app(tmp_path, ScriptedProvider()).lifespan():
+                pass
+
+
+async def _listen(client: AppClient, session: str, wire: Wire) -> None:
+    async with client.follow(session, wire=wire):
+        await wire.until(lambda: wire.ended)
+
+
+async def _lifespan(app: EmbeddedApp) -> list[dict[str, Any]]:
+    """What a web server hears of the app's lifespan when it serves it by itself."""
+    heard: list[dict[str, Any]] = []
+    words = iter(["lifespan.startup", "lifespan.shutdown"])
+
+    async def receive() -> dict[str, Any]:
+        return {"type": next(words)}
+
+    async def send(message: Any) -> None:
+        heard.append(message)
+
+    await app({"type": "lifespan"}, receive, send)
+    return heard
+
+
+async def test_served_by_itself_it_takes_the_lifespan_of_the_web_server(tmp_path: Path) -> None:
+    heard = await _lifespan(_app(tmp_path, ScriptedProvider()))
+    assert [one["type"] for one in heard] == [
+        "lifespan.startup.complete",
+        "lifespan.shutdown.complete",
+    ]
+    async with _app(tmp_path, ScriptedProvider()).lifespan():
+        (failed,) = await _lifespan(_app(tmp_path, ScriptedProvider()))
+    assert failed["type"] == "lifespan.startup.failed"
+    assert "is in use by process" in failed["message"]
+
+
+async def test_without_an_outer_app_s_word_it_has_users_of_its_own(tmp_path: Path) -> None:
+    app = _app(tmp_path, ScriptedProvider(), own=True)
+    client = AppClient(Outer(app))
+    async with app.lifespan():
+        assert (await client.ask("GET", "/api/auth/me")).read(Problem).reason == "missing"
+        wrong = await client.ask("POST", "/api/auth/login", Login(password="correct horse"))
+        assert wrong.read(Problem).reason == "wrong_password"
