@@ -21,7 +21,7 @@ from towline_agent.context.compact import Compactor
 from towline_agent.context.remind import build_reminder
 from towline_agent.errors import ContextOverflow, ResponseMalformed, ToolInputInvalid
 from towline_agent.host import Host, Stop
-from towline_agent.limits import Spent, first_sentence
+from towline_agent.limits import Spent, TimeLimit, first_sentence
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import Request, StepAnswer, StepFailed, StepResult
 from towline_agent.repeats import Repeat, find_repeat
@@ -173,14 +173,14 @@ class _Turn:
         """The steps up to an end. A rim: a surprise becomes `turn_failed`."""
         wall_s = self._plan.limits.wall_s
         left_s = None if wall_s is None else max(0.0, wall_s - self._start.elapsed_s)
-        limit = asyncio.timeout(left_s)
+        limit = TimeLimit(left_s)
         try:
-            async with limit:
+            with limit:
                 return await self._steps()
         except TowlineError as error:  # a tool's `AbortTurn`, or the host's store
             return self._failed(error), error
         except Exception as error:
-            if isinstance(error, TimeoutError) and limit.expired():
+            if isinstance(error, TimeoutError) and limit.expired:
                 return self._completed("time_limit"), None
             _log.exception("The turn %s failed by a fault of ours", self._start.turn)
             return self._failed_inside(), error
