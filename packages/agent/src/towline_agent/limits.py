@@ -106,18 +106,19 @@ class TimeLimit:
         await work()
     ```
 
-    As with `asyncio.timeout`, a cancel from outside goes on as a cancel. But nearly no limit is ever
-    reached, so all of a loop share one timer, which is set anew only when it rings, or for a limit
-    that is due before.
+    As with `asyncio.timeout`, a cancel from outside goes on as a cancel. But nearly no limit is
+    ever reached, so all of a loop share one timer, which is set anew only when it rings, or for a
+    limit that is due before.
 
     Args:
         seconds: The most that the block may take; `None` for no limit.
     """
 
-    __slots__ = ("_before", "_seconds", "_task", "due_s", "expired")
+    __slots__ = ("_before", "_seconds", "_task", "_watch", "due_s", "expired")
 
     def __init__(self, seconds: float | None) -> None:
-        self._seconds = math.inf if seconds is None else seconds
+        self._seconds = seconds
+        self._watch: _Watch | None = None
         self.due_s = math.inf
         """When it is up, on the loop's clock."""
         self.expired = False
@@ -129,10 +130,11 @@ class TimeLimit:
             raise RuntimeError("A TimeLimit cancels a task, and none is running; await it in one.")
         self._task = task
         self._before = task.cancelling()
-        if self._seconds < math.inf:
+        if self._seconds is not None:
             loop = asyncio.get_running_loop()
             self.due_s = loop.time() + self._seconds
-            _watch_of(loop).add(self, loop)
+            self._watch = _watch_of(loop)
+            self._watch.add(self, loop)
         return self
 
     def __exit__(
@@ -141,14 +143,12 @@ class TimeLimit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._seconds < math.inf:
-            _watch_of(asyncio.get_running_loop()).remove(self)
-        if (
-            self.expired
-            and self._task.uncancel() <= self._before
-            and kind is asyncio.CancelledError
-        ):
-            raise TimeoutError from error
+        if self._watch is not None:
+            self._watch.remove(self)
+        if self.expired:
+            ours_alone = self._task.uncancel() <= self._before
+            if ours_alone and kind is asyncio.CancelledError:
+                raise TimeoutError from error
 
     def expire(self) -> None:
         """Say that the time is up."""
