@@ -28,14 +28,14 @@ class _Block(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
     pass
 
 
-class Text(_Block, frozen=True, kw_only=True, tag="text"):
+class Text(_Block, frozen=True, kw_only=True, gc=False, tag="text"):
     """Words, as Markdown."""
 
     text: str
     """The words; always whole, never cut by reference (C1.10)."""
 
 
-class Thinking(_Block, frozen=True, kw_only=True, tag="thinking"):
+class Thinking(_Block, frozen=True, kw_only=True, gc=False, tag="thinking"):
     """What a model thought before it spoke (A1.3)."""
 
     text: str
@@ -46,7 +46,7 @@ class Thinking(_Block, frozen=True, kw_only=True, tag="thinking"):
     """The provider hides the words; only the signature is kept."""
 
 
-class Image(_Block, frozen=True, kw_only=True, tag="image"):
+class Image(_Block, frozen=True, kw_only=True, gc=False, tag="image"):
     """A picture (A1.4)."""
 
     media_type: str
@@ -57,7 +57,7 @@ class Image(_Block, frozen=True, kw_only=True, tag="image"):
     """The content hash under which the bytes are kept."""
 
 
-class File(_Block, frozen=True, kw_only=True, tag="file"):
+class File(_Block, frozen=True, kw_only=True, gc=False, tag="file"):
     """A document (A1.5)."""
 
     name: str
@@ -70,7 +70,7 @@ class File(_Block, frozen=True, kw_only=True, tag="file"):
     """The content hash under which the bytes are kept."""
 
 
-class ToolCall(_Block, frozen=True, kw_only=True, tag="tool_call"):
+class ToolCall(_Block, frozen=True, kw_only=True, gc=False, tag="tool_call"):
     """The model asks for a tool (A1.6)."""
 
     id: CallId

@@ -128,7 +128,7 @@ class MessageEncoder:
         results: list[ToolResult] = []
         rest: list[Block] = []
         for block in message.content:
-            if isinstance(block, ToolResult):
+            if type(block) is ToolResult:
                 results.append(block)
             else:
                 rest.append(block)
@@ -150,9 +150,9 @@ class MessageEncoder:
         text = ""
         asked: list[_Json] = []
         for block in blocks:
-            if isinstance(block, ToolCall):
+            if type(block) is ToolCall:
                 asked.append(self._call(calls, block, foreign=foreign))
-            elif isinstance(block, Text):
+            elif type(block) is Text:
                 text += block.text
         if not asked and not text.strip():
             return  # nothing that this dialect can say (R37)
@@ -178,7 +178,7 @@ class MessageEncoder:
 
     def _result(self, calls: _Calls, result: ToolResult, pictures: list[_Json]) -> _Json:
         """A tool's message; what is no text goes to `pictures` (A2.5)."""
-        texts = [block.text for block in result.content if isinstance(block, Text) and block.text]
+        texts = [block.text for block in result.content if type(block) is Text and block.text]
         text = "\n".join(texts)
         others: list[Image | File] = []
         if len(texts) < len(result.content):
@@ -196,8 +196,9 @@ class MessageEncoder:
         return {"role": "tool", "tool_call_id": id_, "content": text}
 
     def _write_parts(self, wire: list[_Json], role: str, blocks: list[Block]) -> None:
-        if len(blocks) == 1 and isinstance(blocks[0], Text):
-            content: Any = blocks[0].text
+        first = blocks[0]
+        if len(blocks) == 1 and type(first) is Text:
+            content: Any = first.text
         else:
             shown = (b for b in blocks if isinstance(b, _SHOWN) and b != _EMPTY)
             content = [self._part(block) for block in shown]
@@ -273,7 +274,7 @@ def _is_silent(message: Message) -> bool:
     if message.role != "assistant":
         return False
     for block in message.content:
-        if isinstance(block, ToolCall) or (isinstance(block, Text) and block.text.strip()):
+        if type(block) is ToolCall or (type(block) is Text and block.text.strip()):
             return False
     return True
 
