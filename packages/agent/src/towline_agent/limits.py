@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import re
 from types import TracebackType
 from typing import Final, Self
 from weakref import WeakKeyDictionary
@@ -28,6 +29,7 @@ _CHARS_PER_TOKEN: Final = 4
 _MARKER_CHARS: Final = 64
 """Room for the marker that stands for what was cut."""
 _SUMMARY_CHARS: Final = 200
+_SENTENCE_END: Final = r"[.!?](?= |\Z)"
 
 
 class Spent(msgspec.Struct, kw_only=True):
@@ -237,7 +239,5 @@ def first_sentence(text: str) -> str | None:
     words = " ".join(begin)[: _SUMMARY_CHARS + 1]
     if not words:
         return None
-    for place, char in enumerate(words):
-        if char in ".!?" and (place + 1 == len(words) or words[place + 1] == " "):
-            return words[: min(place + 1, _SUMMARY_CHARS)]
-    return words[:_SUMMARY_CHARS]
+    end = re.search(_SENTENCE_END, words)
+    return words[: min(end.end() if end else len(words), _SUMMARY_CHARS)]

@@ -70,7 +70,7 @@ class MessageWriter:
         kept: list[Block] = []
         found = 0
         for block in answer.content:
-            if isinstance(block, ToolCall):
+            if type(block) is ToolCall:
                 found += 1
                 if calls is not None and found > calls:
                     continue

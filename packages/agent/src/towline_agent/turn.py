@@ -227,7 +227,7 @@ class _Turn:
     def _silent(self, answer: StepAnswer) -> bool:
         """Whether the model said nothing too often in a row (R51)."""
         says = any(
-            isinstance(block, ToolCall) or (isinstance(block, Text) and block.text.strip())
+            type(block) is ToolCall or (type(block) is Text and block.text.strip())
             for block in answer.content
         )
         self._empty = 0 if says else self._empty + 1
@@ -289,7 +289,7 @@ class _Turn:
         result = await self._fitting_step(hand_over=hand_over)
         if isinstance(result, StepAnswer):
             self._last = result.stop_reason
-            calls = any(isinstance(block, ToolCall) for block in result.content)
+            calls = any(type(block) is ToolCall for block in result.content)
             self._final = self._last in _ENDS and not calls
         return result
 

@@ -143,20 +143,17 @@ def strip_private(blocks: tuple[Block, ...]) -> tuple[tuple[Block, ...], tuple[P
     public: list[Block] = []
     private: list[Private] = []
     for place, block in enumerate(blocks):
-        match block:
-            case Thinking(signature=str(signature)):
-                private.append(Private(block=place, signature=signature))
-                public.append(Thinking(text=block.text, redacted=block.redacted))
-            case ToolCall() if block.wire_id is not None or block.signature is not None:
-                private.append(
-                    Private(block=place, signature=block.signature, wire_id=block.wire_id)
-                )
-                public.append(ToolCall(id=block.id, name=block.name, arguments=block.arguments))
-            case Opaque() if block.raw is not None:
-                private.append(Private(block=place, raw=block.raw))
-                public.append(Opaque(dialect=block.dialect))
-            case _:
-                public.append(block)
+        if type(block) is Thinking and block.signature is not None:
+            private.append(Private(block=place, signature=block.signature))
+            public.append(Thinking(text=block.text, redacted=block.redacted))
+        elif type(block) is ToolCall and (block.wire_id, block.signature) != (None, None):
+            private.append(Private(block=place, signature=block.signature, wire_id=block.wire_id))
+            public.append(ToolCall(id=block.id, name=block.name, arguments=block.arguments))
+        elif type(block) is Opaque and block.raw is not None:
+            private.append(Private(block=place, raw=block.raw))
+            public.append(Opaque(dialect=block.dialect))
+        else:
+            public.append(block)
     return tuple(public), tuple(private)
 
 
@@ -164,6 +161,8 @@ def restore_private(
     blocks: tuple[Block, ...], private: tuple[Private, ...] = ()
 ) -> tuple[Block, ...]:
     """Put back what `strip_private` took out; parts that fit no block are left out."""
+    if not private:
+        return blocks
     parts = {part.block: part for part in private}
     return tuple(_restored(block, parts.get(place)) for place, block in enumerate(blocks))
 
@@ -190,4 +189,4 @@ def _restored(block: Block, part: Private | None) -> Block:
 
 def block_text(blocks: tuple[Block, ...] | tuple[ResultBlock, ...]) -> str:
     """The text of all text blocks, joined as it stands."""
-    return "".join(block.text for block in blocks if isinstance(block, Text))
+    return "".join([block.text for block in blocks if type(block) is Text])
