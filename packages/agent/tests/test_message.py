@@ -162,3 +162,30 @@ def test_deltas_put_together_are_the_text_of_their_blocks(pieces: list[tuple[int
     assert found == {
         block: "".join(text for other, text in pieces if other == block) for block, _ in pieces
     }
+
+
+@pytest.mark.rules("A4.24")
+def test_words_that_nobody_follows_are_kept_when_they_are_cut() -> None:
+    host = ScriptedHost()
+    host.log.clear()
+    writer = MessageWriter(host, counted_ids(), live=False)
+    for piece in (TextPiece(1, "Hel"), ThinkingPiece(0, "hm"), TextPiece(1, "lo")):
+        writer.piece(piece)
+    assert host.events == []
+    for _ in range(2):
+        writer.cut("cancelled")
+    assert host.events == [
+        MessageStarted(message=ONE, role="assistant"),
+        MessageEnded(
+            message=ONE, content=(Thinking(text="hm"), Text(text="Hello")), cut="cancelled"
+        ),
+    ]
+
+
+def test_what_nobody_follows_and_has_no_words_leaves_nothing_when_it_is_cut() -> None:
+    host = ScriptedHost()
+    host.log.clear()
+    writer = MessageWriter(host, counted_ids(), live=False)
+    writer.piece(ArgumentsPiece(0, "{"))
+    writer.cut("failed")
+    assert host.events == []

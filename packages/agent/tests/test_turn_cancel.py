@@ -84,8 +84,16 @@ class PausingHost(ScriptedHost):
         await super().settle()
 
 
+class UnstoppableHost(PausingHost):
+    """Leaves it to its caller to stop a turn, as the library does."""
+
+    def stopped(self) -> Any:
+        return None
+
+
 class PausingProvider(ScriptedProvider):
-    def __init__(self, pause: Awaits) -> None:
+    def __init__(self, pause: Awaits, *, is_ours: bool) -> None:
+        self.is_ours = is_ours
         read, write = (
             ToolCall(id=CallId(""), name=name, arguments="{}") for name in ("look", "write")
         )
@@ -119,9 +127,11 @@ class PausingClock(FakeClock):
 class Scene:
     """A turn with retries, a wait, two reads at once, two writes that are asked for, two steps."""
 
-    def __init__(self, at: int = 0, then: str = HANG) -> None:
+    def __init__(self, at: int = 0, then: str = HANG, *, in_one_task: bool = False) -> None:
         self.pause = Awaits(at, then)
-        self.host = PausingHost(self.pause, answer=self.answer)
+        self.in_one_task = in_one_task
+        kind = UnstoppableHost if in_one_task else PausingHost
+        self.host = kind(self.pause, answer=self.answer)
         self.clock = PausingClock(self.pause)
 
     async def answer(self, _: PermissionRequested) -> str:
@@ -142,7 +152,7 @@ class Scene:
             return "written"
 
         return scripted_plan(
-            PausingProvider(self.pause),
+            PausingProvider(self.pause, is_ours=self.in_one_task),
             look,
             write,
             mode="ask",
@@ -218,9 +228,12 @@ async def test_a_stop_at_any_await_ends_the_turn_once_and_leaves_nothing(
 
 @pytest.mark.rules("A4.23", "C1.23", "R25", "S14")
 @pytest.mark.parametrize("then", [HANG, GO_ON])
+@pytest.mark.parametrize("in_one_task", [False, True])
 @everywhere
-async def test_a_cancelled_caller_leaves_nothing_and_gets_its_cancel(at: int, then: str) -> None:
-    scene = Scene(at, then)
+async def test_a_cancelled_caller_leaves_nothing_and_gets_its_cancel(
+    at: int, then: str, in_one_task: bool
+) -> None:
+    scene = Scene(at, then, in_one_task=in_one_task)
     turn = asyncio.create_task(scene.host.run(scene.plan()))
     scene.pause.act = turn.cancel
     await asyncio.wait({turn})

@@ -281,6 +281,7 @@ class Agent:
             controls=self._controls,
             output=output,
             server_tools=self._server_tools,
+            live=host.live,
             cache_key=host.turn,
         )
 

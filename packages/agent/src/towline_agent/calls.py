@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from towline_agent.errors import AbortTurn, ToolError
 from towline_agent.host import Host
-from towline_agent.limits import cut_result, result_cap
+from towline_agent.limits import TimeLimit, cut_result, result_cap
 from towline_agent.permissions.gate import Verdict, judge, offered_options
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.plan import CallRecord, Plan
@@ -330,9 +330,9 @@ class _Life:
     async def _perform(self, tool: Tool) -> None:
         if not tool.journals:
             await self._start(None)
-        limit = asyncio.timeout(tool.timeout_s)
+        limit = TimeLimit(tool.timeout_s)
         try:
-            async with limit:
+            with limit:
                 output = await tool.run(self, self._arguments)
         except asyncio.CancelledError:
             heed_cancel()
@@ -345,7 +345,7 @@ class _Life:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # a rim: a surprise is the model's error result (A4.18)
-            if isinstance(error, TimeoutError) and limit.expired():
+            if isinstance(error, TimeoutError) and limit.expired:
                 self._time_out(tool)
             else:
                 self._end("failed", self._surprise(error))

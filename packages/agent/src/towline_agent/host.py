@@ -39,7 +39,7 @@ class Host(Protocol):
     and at the end; what is not committed is not shown (D9). `ask` emits the request and its one
     resolution, a cancel being one too, and returns it; it raises what the store raised. `steers`
     hands out, once, the prompts that people want said into the running turn. `stopped` returns when
-    somebody stops the turn. None of them closes anything.
+    somebody stops the turn; where it is `None` a cancel alone does. None of them closes anything.
     """
 
     @property
@@ -63,8 +63,8 @@ class Host(Protocol):
         """Prompts to deliver before the next step."""
         ...
 
-    def stopped(self) -> Awaitable[Stop]:
-        """Wait for somebody to stop the turn; an `async def` will do."""
+    def stopped(self) -> Awaitable[Stop] | None:
+        """Wait for somebody to stop the turn; an `async def` will do. `None`: nobody will."""
         ...
 
 

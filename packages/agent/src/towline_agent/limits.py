@@ -1,14 +1,25 @@
-"""The bounds of a turn, and cutting text to them."""
+"""The bounds of a turn, of time, and cutting text to them."""
 
 import asyncio
+import math
+import re
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from towline_protocol import Limits, ResultBlock, Text, Usage
 
-__all__ = ["MAX_RESULT_CHARS", "Slot", "Spent", "cut_result", "first_sentence", "result_cap"]
+__all__ = [
+    "MAX_RESULT_CHARS",
+    "Slot",
+    "Spent",
+    "TimeLimit",
+    "cut_result",
+    "first_sentence",
+    "result_cap",
+]
 
 MAX_RESULT_CHARS: Final = 50_000
 """Characters of one tool result (A4.19)."""
@@ -18,6 +29,7 @@ _CHARS_PER_TOKEN: Final = 4
 _MARKER_CHARS: Final = 64
 """Room for the marker that stands for what was cut."""
 _SUMMARY_CHARS: Final = 200
+_SENTENCE_END: Final = r"[.!?](?= |\Z)"
 
 
 class Spent(msgspec.Struct, kw_only=True):
@@ -88,6 +100,104 @@ class Slot:
         self._places.release()
 
 
+class TimeLimit:
+    """Cancels the block that takes longer, and raises `TimeoutError` at its end.
+
+    ```python
+    with TimeLimit(2.0) as limit:
+        await work()
+    ```
+
+    As with `asyncio.timeout`, a cancel from outside goes on as a cancel. But nearly no limit is
+    ever reached, so all of a loop share one timer, which is set anew only when it rings, or for a
+    limit that is due before.
+
+    Args:
+        seconds: The most that the block may take; `None` for no limit.
+    """
+
+    __slots__ = ("_before", "_seconds", "_task", "_watch", "due_s", "expired")
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._watch: _Watch | None = None
+        self.due_s = math.inf
+        """When it is up, on the loop's clock."""
+        self.expired = False
+        """Whether the time was up before the block was left."""
+
+    def __enter__(self) -> Self:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("A TimeLimit cancels a task, and none is running; await it in one.")
+        self._task = task
+        self._before = task.cancelling()
+        if self._seconds is not None:
+            loop = asyncio.get_running_loop()
+            self.due_s = loop.time() + self._seconds
+            self._watch = _watch_of(loop)
+            self._watch.add(self, loop)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._watch is not None:
+            self._watch.remove(self)
+        if self.expired:
+            ours_alone = self._task.uncancel() <= self._before
+            if ours_alone and kind is asyncio.CancelledError:
+                raise TimeoutError from error
+
+    def expire(self) -> None:
+        """Say that the time is up."""
+        self.expired = True
+        self._task.cancel()
+
+
+class _Watch:
+    """The open limits of a loop. It keeps neither the loop nor a timer, which would keep it."""
+
+    def __init__(self) -> None:
+        self._open: set[TimeLimit] = set()
+        self._rings_at_s = math.inf
+
+    def add(self, limit: TimeLimit, loop: asyncio.AbstractEventLoop) -> None:
+        self._open.add(limit)
+        if limit.due_s < self._rings_at_s:
+            self._ring_at(limit.due_s, loop)
+
+    def remove(self, limit: TimeLimit) -> None:
+        self._open.discard(limit)
+
+    def _ring_at(self, due_s: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._rings_at_s = due_s
+        loop.call_at(due_s, self._ring, due_s, loop)
+
+    def _ring(self, due_s: float, loop: asyncio.AbstractEventLoop) -> None:
+        if due_s != self._rings_at_s:
+            return  # another limit was due before
+        for limit in [limit for limit in self._open if limit.due_s <= due_s]:
+            self._open.remove(limit)
+            limit.expire()
+        self._rings_at_s = math.inf
+        if self._open:
+            self._ring_at(min(limit.due_s for limit in self._open), loop)
+
+
+_watches: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Watch]] = WeakKeyDictionary()
+
+
+def _watch_of(loop: asyncio.AbstractEventLoop) -> _Watch:
+    found = _watches.get(loop)
+    if found is None:
+        found = _watches[loop] = _Watch()
+    return found
+
+
 def result_cap(window: int | None) -> int:
     """Characters that one tool result may have with this window (A4.19, A4.20)."""
     if window is None:
@@ -129,7 +239,5 @@ def first_sentence(text: str) -> str | None:
     words = " ".join(begin)[: _SUMMARY_CHARS + 1]
     if not words:
         return None
-    for place, char in enumerate(words):
-        if char in ".!?" and (place + 1 == len(words) or words[place + 1] == " "):
-            return words[: min(place + 1, _SUMMARY_CHARS)]
-    return words[:_SUMMARY_CHARS]
+    end = re.search(_SENTENCE_END, words)
+    return words[: min(end.end() if end else len(words), _SUMMARY_CHARS)]

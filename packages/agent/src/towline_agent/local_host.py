@@ -1,6 +1,5 @@
 """The host for turns without a server: keeps the conversation in memory."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
@@ -50,6 +49,8 @@ class LocalHost:
         """The prompt that starts it."""
         self.calls = 0
         """Calls that the model asked for."""
+        self.live = on_event is not None
+        """Whether somebody follows the events as they come."""
         self._on_event = on_event
         self._answer = answer
 
@@ -89,6 +90,5 @@ class LocalHost:
         """Nobody steers a turn that is called as a function."""
         return ()
 
-    def stopped(self) -> Awaitable[Stop]:
+    def stopped(self) -> Awaitable[Stop] | None:
         """Only a cancellation of the caller stops it."""
-        return asyncio.get_running_loop().create_future()

@@ -1,5 +1,6 @@
 """Writing one message of the model into the log, piece by piece."""
 
+from collections.abc import Callable
 from typing import Final
 
 from towline_agent.host import Host, Mint
@@ -38,39 +39,23 @@ _DELTAS: Final = {
 """What is emitted for each kind of piece."""
 
 
-class _Written:
-    """What was told of one block."""
-
-    __slots__ = ("at", "delta", "parts")
-
-    def __init__(self, piece: Piece) -> None:
-        self.delta = _DELTAS[type(piece)]
-        self.parts: list[str] = []
-        self.at = 0  # code points
-
-
 class MessageWriter:
-    """One try at one message: starts it with the first piece and ends it once."""
+    """One try at one message: starts it with the first piece and ends it once.
 
-    def __init__(self, host: Host, mint: Mint) -> None:
+    Args:
+        host: Takes the events.
+        mint: Makes ids.
+        live: Whether each piece is told as it comes.
+    """
+
+    def __init__(self, host: Host, mint: Mint, *, live: bool = True) -> None:
         self._emit = host.emit
         self._mint = mint
         self._id = _NONE
-        self._written: dict[int, _Written] = {}
-
-    def piece(self, piece: Piece) -> None:
-        """Tell one piece; the hot path of the loop."""
-        block = piece.block
-        text = piece.text
-        written = self._written.get(block)
-        if written is None:
-            if self._id is _NONE:
-                self._start()
-            written = self._written[block] = _Written(piece)
-        at = written.at
-        written.at = at + len(text)
-        written.parts.append(text)
-        self._emit(written.delta(message=self._id, block=block, at=at, text=text))
+        self._pieces: list[Piece] = []
+        self._written: dict[int, int] = {}  # code points that were told of each block
+        self.piece: Callable[[Piece], None] = self._tell if live else self._pieces.append
+        """Takes one piece; the hot path of the loop."""
 
     def end(self, answer: StepAnswer, *, calls: int | None) -> int:
         """End the message with the whole answer.
@@ -85,7 +70,7 @@ class MessageWriter:
         kept: list[Block] = []
         found = 0
         for block in answer.content:
-            if isinstance(block, ToolCall):
+            if type(block) is ToolCall:
                 found += 1
                 if calls is not None and found > calls:
                     continue
@@ -98,20 +83,22 @@ class MessageWriter:
 
     def cut(self, reason: str) -> None:
         """End a message that will not be finished: its words stay, marked as cut (A4.24)."""
-        if self._id is _NONE:
-            return
-        blocks: list[Block] = []
-        for _, written in sorted(self._written.items()):
-            text = "".join(written.parts)
-            if written.delta is ThinkingDelta:
-                blocks.append(Thinking(text=text))
-            elif written.delta is TextDelta:
-                blocks.append(Text(text=text))
+        blocks = _join(self._pieces)
+        self._pieces.clear()
         if any(isinstance(block, Text) for block in blocks):
-            self._finish(tuple(blocks), reason)
-        else:
+            self._finish(blocks, reason)
+        elif self._id is not _NONE:
             self._emit(MessageDiscarded(message=self._id, reason=reason))
             self._id = _NONE
+
+    def _tell(self, piece: Piece) -> None:
+        if self._id is _NONE:
+            self._start()
+        self._pieces.append(piece)
+        block, text = piece.block, piece.text
+        at = self._written.get(block, 0)
+        self._written[block] = at + len(text)
+        self._emit(_DELTAS[type(piece)](message=self._id, block=block, at=at, text=text))
 
     def _start(self) -> None:
         self._id = MessageId(self._mint("msg"))
@@ -133,3 +120,14 @@ class MessageWriter:
         public, private = strip_private(blocks)
         self._emit(MessageEnded(message=self._id, content=public, cut=cut), private)
         self._id = _NONE
+
+
+def _join(pieces: list[Piece]) -> tuple[Block, ...]:
+    """The words and thoughts that pieces add up to; a call that was begun is none."""
+    texts: dict[int, list[str]] = {}
+    kinds: dict[int, type[Text | Thinking]] = {}
+    for piece in pieces:
+        if not isinstance(piece, ArgumentsPiece):
+            texts.setdefault(piece.block, []).append(piece.text)
+            kinds[piece.block] = Text if isinstance(piece, TextPiece) else Thinking
+    return tuple(kinds[block](text="".join(texts[block])) for block in sorted(texts))

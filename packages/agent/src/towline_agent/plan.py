@@ -64,6 +64,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The local time zone's name, for the date in the reminder."""
     server_tools: tuple[str, ...] = ()
     """Tools of the provider's own that it may use (A2.60)."""
+    live: bool = True
+    """Whether somebody follows the words as they come; else each message is told as a whole."""
     cache_key: str = ""
     """What the requests of one conversation share: its id (A2.29)."""
     keep: Callable[[str, str], str | None] | None = None

@@ -75,7 +75,7 @@ def find_repeat(messages: tuple[Message, ...]) -> Repeat | None:
         if message.role == "user" and not _is_ours(message):
             break
         for block in message.content if message.role == "tool" else ():
-            if isinstance(block, ToolResult):
+            if type(block) is ToolResult:
                 results[block.call] = block
         step = _read_step(message, results) if message.role == "assistant" else None
         if not step:
@@ -101,7 +101,7 @@ def _is_ours(message: Message) -> bool:
 def _read_step(message: Message, results: dict[CallId, ToolResult]) -> _Step:
     step: _Step = {}
     for block in message.content:
-        if isinstance(block, ToolCall):
+        if type(block) is ToolCall:
             result = results.get(block.id)
             came_to = () if result is None else (result.content, result.is_error)
             step.setdefault((block.name, _canonical(block.arguments)), came_to)

@@ -31,7 +31,7 @@ from towline_agent.providers.base import (
     StepResult,
 )
 from towline_agent.providers.cost import answer_cost, cost
-from towline_agent.tasks import heed_cancel
+from towline_agent.tasks import run_apart
 from towline_protocol import (
     CallId,
     Context,
@@ -153,10 +153,9 @@ class Stepper:
         """One try at a step, from its start in the log to its end."""
         self._host.emit(StepStarted(model=self.model.name, attempt=next(attempts)))
         await self._host.settle()
-        writer = MessageWriter(self._host, self._plan.mint)
+        writer = MessageWriter(self._host, self._plan.mint, live=self._plan.live)
         try:
             result = await self._send(request, writer.piece)
-            heed_cancel()
         except BaseException as error:  # no message stays open
             writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
@@ -171,7 +170,6 @@ class Stepper:
         """One try at words beside the conversation: the log has their cost alone."""
         await self._host.settle()
         result = await self._send(request, _ignore)
-        heed_cancel()
         price = answer_cost if isinstance(result, StepAnswer) else cost
         self._spent.add(result.usage, price(self.model, result.usage))
         return result
@@ -179,14 +177,18 @@ class Stepper:
     async def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
         slot = self._plan.slot
         if slot is None or self.provider is not self._plan.provider:
-            # In a task of its own: what others' code does to its task stays in there.
-            return await asyncio.create_task(self.provider.step(request, on_piece))
+            return await self._ask(request, on_piece)
         reason = slot.waits_for  # a model that serves few at once: wait, and say so (A2.91)
         if reason is not None:
             until = self._plan.clock.now_ms() + round(self.model.idle_s * 1000)
             self._host.emit(Waiting(until=format_time(until), reason=reason))
         async with slot:
-            return await asyncio.create_task(self.provider.step(request, on_piece))
+            return await self._ask(request, on_piece)
+
+    async def _ask(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
+        """Ask the provider; only one that is all our own may do so in the turn's own task."""
+        asked = self.provider.step(request, on_piece)
+        return await (asked if getattr(self.provider, "is_ours", False) else run_apart(asked))
 
     def _keep(self, answer: StepAnswer, writer: MessageWriter, *, hand_over: bool) -> None:
         """Write the whole answer into the log."""

@@ -1,17 +1,40 @@
 """Ending tasks so that nothing runs on and no cancel is lost (A4.23, A4.28)."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 
-__all__ = ["end_tasks", "heed_cancel", "wait_for"]
+__all__ = ["count_cancels", "end_tasks", "heed_cancel", "run_apart", "wait_for"]
+
+_T = TypeVar("_T")
 
 
-def heed_cancel() -> None:
-    """Raise a cancel of the running task that code of others has swallowed (A4.28)."""
+def count_cancels() -> int:
+    """How often the running task was cancelled so far; a caller's own may have been before."""
     task = asyncio.current_task()
-    if task is not None and task.cancelling():
+    return 0 if task is None else task.cancelling()
+
+
+def heed_cancel(before: int = 0) -> None:
+    """Raise a cancel of the running task that code of others has swallowed (A4.28).
+
+    Args:
+        before: The cancels that were none of ours; see `count_cancels`.
+    """
+    if count_cancels() > before:
         raise asyncio.CancelledError
+
+
+async def run_apart(work: Coroutine[Any, Any, _T]) -> _T:
+    """Await code of others in a task of its own: what it does to its task stays in there.
+
+    A cancel of the running task is raised, whatever that code makes of it.
+    """
+    before = count_cancels()
+    try:
+        return await asyncio.create_task(work)
+    finally:
+        heed_cancel(before)
 
 
 async def wait_for(tasks: Sequence[asyncio.Future[Any]], *, first: bool = False) -> None:

@@ -11,6 +11,7 @@ or the answer that ends the turn, where the log left off.
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from typing import Final
 
 import msgspec
@@ -20,13 +21,13 @@ from towline_agent.context.compact import Compactor
 from towline_agent.context.remind import build_reminder
 from towline_agent.errors import ContextOverflow, ResponseMalformed, ToolInputInvalid
 from towline_agent.host import Host, Stop
-from towline_agent.limits import Spent, first_sentence
+from towline_agent.limits import Spent, TimeLimit, first_sentence
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import Request, StepAnswer, StepFailed, StepResult
 from towline_agent.repeats import Repeat, find_repeat
 from towline_agent.speak import ASK_TO_SPEAK, speak_text, without_speak
 from towline_agent.step import Stepper
-from towline_agent.tasks import end_tasks, wait_for
+from towline_agent.tasks import count_cancels, end_tasks, heed_cancel, wait_for
 from towline_protocol import (
     CallId,
     Fault,
@@ -101,24 +102,42 @@ async def run_turn(plan: Plan, host: Host, start: Start) -> TurnEnd:
     """
     turn = _Turn(plan, host, start)
     turn.open()
-    body = asyncio.create_task(turn.steps())
-    stop = asyncio.ensure_future(host.stopped())
-    try:
-        await wait_for((body, stop), first=True)
-        await end_tasks(body)
-        event, error = _outcome(body, stop, turn)
-    finally:
-        await end_tasks(body, stop)
+    stopped = host.stopped()
+    event, error = await (_to_end(turn) if stopped is None else _until(stopped, turn))
     host.emit(event)
     await host.settle()
     return TurnEnd(event=event, spent=turn.spent, error=error)
 
 
+async def _to_end(turn: "_Turn") -> _Outcome:
+    """The steps of a turn that nobody stops but by a cancel of the running task."""
+    before = count_cancels()
+    try:
+        return await turn.steps()
+    except asyncio.CancelledError:
+        heed_cancel(before)
+        return turn.cancelled_inside()
+    finally:
+        heed_cancel(before)
+
+
+async def _until(stopped: Awaitable[Stop], turn: "_Turn") -> _Outcome:
+    """The steps of a turn, or what of them was done when somebody stopped it."""
+    body = asyncio.create_task(turn.steps())
+    stop = asyncio.ensure_future(stopped)
+    try:
+        await wait_for((body, stop), first=True)
+        await end_tasks(body)
+        return _outcome(body, stop, turn)
+    finally:
+        await end_tasks(body, stop)
+
+
 def _outcome(body: asyncio.Task[_Outcome], stop: asyncio.Future[Stop], turn: "_Turn") -> _Outcome:
     if not body.cancelled():
         return body.result()
-    if not stop.done():  # the provider's or the host's code let a cancel of its own escape
-        return turn.failed_inside(), RuntimeError("The turn was cancelled from within.")
+    if not stop.done():
+        return turn.cancelled_inside()
     why = stop.result()
     return TurnCancelled(by=why.by, reason=why.reason, usage=turn.spent.usage), None
 
@@ -154,19 +173,23 @@ class _Turn:
         """The steps up to an end. A rim: a surprise becomes `turn_failed`."""
         wall_s = self._plan.limits.wall_s
         left_s = None if wall_s is None else max(0.0, wall_s - self._start.elapsed_s)
-        limit = asyncio.timeout(left_s)
+        limit = TimeLimit(left_s)
         try:
-            async with limit:
+            with limit:
                 return await self._steps()
         except TowlineError as error:  # a tool's `AbortTurn`, or the host's store
             return self._failed(error), error
         except Exception as error:
-            if isinstance(error, TimeoutError) and limit.expired():
+            if isinstance(error, TimeoutError) and limit.expired:
                 return self._completed("time_limit"), None
             _log.exception("The turn %s failed by a fault of ours", self._start.turn)
-            return self.failed_inside(), error
+            return self._failed_inside(), error
 
-    def failed_inside(self) -> TurnFailed:
+    def cancelled_inside(self) -> _Outcome:
+        """The end of a turn in which the provider's or the host's code let a cancel escape."""
+        return self._failed_inside(), RuntimeError("The turn was cancelled from within.")
+
+    def _failed_inside(self) -> TurnFailed:
         """The end of a turn that a fault of our own or of a tool's code broke."""
         fault = Fault(
             code="internal_error",
@@ -204,7 +227,7 @@ class _Turn:
     def _silent(self, answer: StepAnswer) -> bool:
         """Whether the model said nothing too often in a row (R51)."""
         says = any(
-            isinstance(block, ToolCall) or (isinstance(block, Text) and block.text.strip())
+            type(block) is ToolCall or (type(block) is Text and block.text.strip())
             for block in answer.content
         )
         self._empty = 0 if says else self._empty + 1
@@ -266,7 +289,7 @@ class _Turn:
         result = await self._fitting_step(hand_over=hand_over)
         if isinstance(result, StepAnswer):
             self._last = result.stop_reason
-            calls = any(isinstance(block, ToolCall) for block in result.content)
+            calls = any(type(block) is ToolCall for block in result.content)
             self._final = self._last in _ENDS and not calls
         return result
 

@@ -89,10 +89,11 @@ class Seen(set[str]):
 def test_a_conversation_that_goes_on_is_not_encoded_again() -> None:
     made: list[str] = []
 
-    def add(state: Seen, message: Message) -> bytes:
-        made.append(message.role)
-        state.add(message.role)
-        return message.role.encode()
+    def add(state: Seen, messages: tuple[Message, ...]) -> bytes:
+        roles = [message.role for message in messages]
+        made.extend(roles)
+        state.update(roles)
+        return ",".join(roles).encode()
 
     prefixes = Prefixes(Seen, add)
     one, two, three = (Message(role, ()) for role in ("one", "two", "three"))
@@ -111,7 +112,7 @@ def test_a_conversation_that_goes_on_is_not_encoded_again() -> None:
 def test_only_the_newest_conversations_are_kept() -> None:
     made = 0
 
-    def add(_state: Seen, _message: Message) -> bytes:
+    def add(_state: Seen, _messages: tuple[Message, ...]) -> bytes:
         nonlocal made
         made += 1
         return b"x" * 40

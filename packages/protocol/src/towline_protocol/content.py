@@ -28,14 +28,14 @@ class _Block(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
     pass
 
 
-class Text(_Block, frozen=True, kw_only=True, tag="text"):
+class Text(_Block, frozen=True, kw_only=True, gc=False, tag="text"):
     """Words, as Markdown."""
 
     text: str
     """The words; always whole, never cut by reference (C1.10)."""
 
 
-class Thinking(_Block, frozen=True, kw_only=True, tag="thinking"):
+class Thinking(_Block, frozen=True, kw_only=True, gc=False, tag="thinking"):
     """What a model thought before it spoke (A1.3)."""
 
     text: str
@@ -46,7 +46,7 @@ class Thinking(_Block, frozen=True, kw_only=True, tag="thinking"):
     """The provider hides the words; only the signature is kept."""
 
 
-class Image(_Block, frozen=True, kw_only=True, tag="image"):
+class Image(_Block, frozen=True, kw_only=True, gc=False, tag="image"):
     """A picture (A1.4)."""
 
     media_type: str
@@ -57,7 +57,7 @@ class Image(_Block, frozen=True, kw_only=True, tag="image"):
     """The content hash under which the bytes are kept."""
 
 
-class File(_Block, frozen=True, kw_only=True, tag="file"):
+class File(_Block, frozen=True, kw_only=True, gc=False, tag="file"):
     """A document (A1.5)."""
 
     name: str
@@ -70,7 +70,7 @@ class File(_Block, frozen=True, kw_only=True, tag="file"):
     """The content hash under which the bytes are kept."""
 
 
-class ToolCall(_Block, frozen=True, kw_only=True, tag="tool_call"):
+class ToolCall(_Block, frozen=True, kw_only=True, gc=False, tag="tool_call"):
     """The model asks for a tool (A1.6)."""
 
     id: CallId
@@ -144,20 +144,17 @@ def strip_private(blocks: tuple[Block, ...]) -> tuple[tuple[Block, ...], tuple[P
     public: list[Block] = []
     private: list[Private] = []
     for place, block in enumerate(blocks):
-        match block:
-            case Thinking(signature=str(signature)):
-                private.append(Private(block=place, signature=signature))
-                public.append(Thinking(text=block.text, redacted=block.redacted))
-            case ToolCall() if block.wire_id is not None or block.signature is not None:
-                private.append(
-                    Private(block=place, signature=block.signature, wire_id=block.wire_id)
-                )
-                public.append(ToolCall(id=block.id, name=block.name, arguments=block.arguments))
-            case Opaque() if block.raw is not None:
-                private.append(Private(block=place, raw=block.raw))
-                public.append(Opaque(dialect=block.dialect))
-            case _:
-                public.append(block)
+        if type(block) is Thinking and block.signature is not None:
+            private.append(Private(block=place, signature=block.signature))
+            public.append(Thinking(text=block.text, redacted=block.redacted))
+        elif type(block) is ToolCall and (block.wire_id, block.signature) != (None, None):
+            private.append(Private(block=place, signature=block.signature, wire_id=block.wire_id))
+            public.append(ToolCall(id=block.id, name=block.name, arguments=block.arguments))
+        elif type(block) is Opaque and block.raw is not None:
+            private.append(Private(block=place, raw=block.raw))
+            public.append(Opaque(dialect=block.dialect))
+        else:
+            public.append(block)
     return tuple(public), tuple(private)
 
 
@@ -168,6 +165,8 @@ def restore_private(
 
     Parts that fit no block are left out.
     """
+    if not private:
+        return blocks
     parts = {part.block: part for part in private}
     return tuple(_restored(block, parts.get(place)) for place, block in enumerate(blocks))
 
@@ -196,4 +195,4 @@ def _restored(block: Block, part: Private | None) -> Block:
 
 def block_text(blocks: tuple[Block, ...] | tuple[ResultBlock, ...]) -> str:
     """The text of all text blocks, joined as it stands."""
-    return "".join(block.text for block in blocks if isinstance(block, Text))
+    return "".join([block.text for block in blocks if type(block) is Text])

@@ -24,7 +24,7 @@ class Message(msgspec.Struct, frozen=True):
     something to that one alone (A2.32)."""
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Tokens, as the provider counted them (A1.13)."""
 
     input: int = 0

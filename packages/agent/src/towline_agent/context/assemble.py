@@ -1,14 +1,24 @@
 """Making a request out of the conversation (A4.3)."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Model, Request, ToolSpec
 from towline_agent.tools.tool import Tool
-from towline_protocol import Block, File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from towline_protocol import (
+    Block,
+    File,
+    Image,
+    Message,
+    ResultBlock,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 
 __all__ = ["Assembler", "assemble", "estimate_tokens", "tool_specs"]
 
@@ -43,7 +53,7 @@ class Assembler:
         if messages[: len(known)] != known:
             known, chars = (), 0
         for message in messages[len(known) :]:
-            chars += sum(map(_chars, message.content))
+            chars += _count_chars(message.content)
         self._counted = messages, chars
         return chars // _CHARS_PER_TOKEN
 
@@ -145,20 +155,19 @@ def _required_only(schema: dict[str, Any]) -> dict[str, Any]:
 
 def estimate_tokens(messages: tuple[Message, ...]) -> int:
     """A rough count: four characters a token, 1,500 tokens an image (A3.28)."""
-    return sum(_chars(block) for message in messages for block in message.content) // (
-        _CHARS_PER_TOKEN
-    )
+    return sum(_count_chars(message.content) for message in messages) // _CHARS_PER_TOKEN
 
 
-def _chars(block: Block) -> int:
-    match block:
-        case Text() | Thinking():
-            return len(block.text)
-        case ToolCall():
-            return len(block.arguments)
-        case ToolResult():
-            return sum(map(_chars, block.content))
-        case Image() | File():
-            return _IMAGE_TOKENS * _CHARS_PER_TOKEN
-        case _:
-            return 0
+def _count_chars(blocks: tuple[Block, ...] | tuple[ResultBlock, ...]) -> int:
+    chars = 0
+    for block in blocks:  # of all that was said so far: `isinstance` costs three times as much
+        kind = type(block)
+        if kind is Text or kind is Thinking:
+            chars += len(cast("Text", block).text)
+        elif kind is ToolCall:
+            chars += len(cast("ToolCall", block).arguments)
+        elif kind is ToolResult:
+            chars += _count_chars(cast("ToolResult", block).content)
+        elif kind is Image or kind is File:
+            chars += _IMAGE_TOKENS * _CHARS_PER_TOKEN
+    return chars

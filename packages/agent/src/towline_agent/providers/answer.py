@@ -214,13 +214,13 @@ class AnswerWriter:
         """Say that nothing more comes: halves that are still open are replaced."""
         self.close_words()
         for block in self._blocks:
-            if not isinstance(block, OpenCall | OpenWords) or not block.half:
-                continue
-            block.half = ""
-            self.mending = False
-            if isinstance(block, OpenCall):
+            if isinstance(block, OpenCall) and block.half:
+                block.half = ""
+                self.mending = False
                 self.add_arguments(block, REPLACEMENT)
-            else:
+            elif isinstance(block, OpenWords) and block.half:
+                block.half = ""
+                self.mending = False
                 self.add_words(block, REPLACEMENT)
 
     def words(self) -> tuple[Block, ...]:

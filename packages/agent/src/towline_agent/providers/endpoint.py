@@ -130,6 +130,8 @@ class Endpoint:
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
         self._ca_file = ca_file
         self._given_transport = transport
+        self.is_ours = transport is None and self._credential is None
+        """Whether what it is made of is all ours, and no code of others runs in `ask`."""
         self.peer = self._locate(base_url, key_setting, allow_http, suggested_model)
         """Who is asked, for the sentences of errors."""
         self._pacer = shared_pacer(

@@ -33,7 +33,7 @@ class Prefixes(Generic[_S]):
     Args:
         begin: Makes the state of an empty conversation: what a message's JSON depends on beside
             the message itself, such as the ids that calls before it have taken.
-        add: The JSON objects that a message becomes, joined by commas; brings the state forward.
+        add: The JSON objects that messages become, joined; brings the state forward.
         max_bytes: Bytes of JSON that are kept.
         joint: What stands between the parts; a dialect whose parts hold their own has none.
     """
@@ -41,7 +41,7 @@ class Prefixes(Generic[_S]):
     def __init__(
         self,
         begin: Callable[[], _S],
-        add: Callable[[_S, Message], bytes],
+        add: Callable[[_S, tuple[Message, ...]], bytes],
         max_bytes: int = _MAX_BYTES,
         *,
         joint: bytes = b",",
@@ -70,10 +70,11 @@ class Prefixes(Generic[_S]):
         known, encoded, state = self._kept.get(id(messages[0]), _NOTHING)
         if state is None or messages[: len(known)] != known:
             known, encoded, state = (), b"", self._begin()
-        state = state.copy()
+        else:
+            state = state.copy()
         if len(known) < len(messages):
-            parts = [self._add(state, message) for message in messages[len(known) :]]
-            encoded = self._joint.join(part for part in (encoded, *parts) if part)
+            added = self._add(state, messages[len(known) :])
+            encoded = self._joint.join(part for part in (encoded, added) if part)
             self._keep(messages, encoded, state.copy())
         return encoded, state
 

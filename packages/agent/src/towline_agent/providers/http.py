@@ -16,6 +16,7 @@ from typing import Final
 
 import aiohttp
 
+from towline_agent.limits import TimeLimit
 from towline_agent.providers.http_session import ClientSession, failure, open_socket, trust
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed, is_document
 from towline_protocol import ProtocolError, SseDecoder, SseEvent
@@ -155,15 +156,15 @@ class HttpTransport:
         content = response.content
         if content.at_eof():
             return True
-        limit = asyncio.timeout(self._drain_s)
+        limit = TimeLimit(self._drain_s)
         try:
-            async with limit:
+            with limit:
                 while chunk := await content.readany():
                     if not stream.tell(chunk):
                         return False
         except (aiohttp.ClientError, OSError):  # a TimeoutError is an OSError
             # What matters has come. A stream that does not end is ended here.
-            if limit.expired():
+            if limit.expired:
                 response.close()
         return True
 
@@ -239,7 +240,7 @@ class _Quiet:
 async def _head(session: ClientSession, call: HttpCall, quiet_s: float) -> aiohttp.ClientResponse:
     """The head of an answer; its lines may not drip for ever, nor may one be announced for ever."""
     try:
-        async with asyncio.timeout(quiet_s):
+        with TimeLimit(quiet_s):
             return await session.send(call)
     except TimeoutError as error:
         raise TransportFailed("no_answer", f"No head for {quiet_s:g} seconds.") from error
@@ -284,7 +285,7 @@ async def _read_error(response: aiohttp.ClientResponse) -> bytes:
     parts: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(_ERROR_BODY_S):
+        with TimeLimit(_ERROR_BODY_S):
             while size <= _MAX_ERROR and (chunk := await response.content.readany()):
                 parts.append(chunk)
                 size += len(chunk)

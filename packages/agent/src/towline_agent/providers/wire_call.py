@@ -37,4 +37,6 @@ def wire_name(name: str) -> str:
 
     It is another one only where the model made up a name that no tool may have.
     """
+    if len(name) <= _NAME_MAX and name.isascii() and name.isidentifier():
+        return name
     return _ODD.sub("_", name)[:_NAME_MAX] or _NAMELESS

@@ -17,14 +17,15 @@ def to_output(value: object) -> ToolOutput:
     Raises:
         UsageError: The value can't be made into JSON.
     """
+    if isinstance(value, str):  # most are
+        return ToolOutput(content=(Text(text=mend_text(value)),))
     if isinstance(value, ToolOutput):
         return msgspec.structs.replace(value, content=_mend(value.content))
     if _is_block(value):
         return ToolOutput(content=_mend((value,)))
     if _is_blocks(value):
         return ToolOutput(content=_mend(value))
-    text = value if isinstance(value, str) else _to_json(value)
-    return ToolOutput(content=_mend((Text(text=text),)))
+    return ToolOutput(content=_mend((Text(text=_to_json(value)),)))
 
 
 def mend_text(text: str) -> str:

@@ -52,7 +52,7 @@ class HistoryEncoder:
     def __init__(self, model: Model, flags: AnthropicFlags) -> None:
         self._model = model
         self._flags = flags
-        self._prefixes = Prefixes(self._begin, self._add, joint=b"")
+        self._prefixes = Prefixes(self._begin, self._add_all, joint=b"")
 
     def encode(
         self, messages: tuple[Message, ...], trailing: str = "", *, paused: bool = False
@@ -85,6 +85,9 @@ class HistoryEncoder:
 
     def _begin(self) -> _State:
         return _State(BlockEncoder(self._flags, WireIds()))
+
+    def _add_all(self, state: _State, messages: tuple[Message, ...]) -> bytes:
+        return b"".join([self._add(state, message) for message in messages])
 
     def _add(self, state: _State, message: Message, *, last: bool = False) -> bytes:
         if message.role != _ASSISTANT:

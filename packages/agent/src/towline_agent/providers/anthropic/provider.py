@@ -93,6 +93,8 @@ class Anthropic:
         )
         self.model = self._endpoint.model
         """The model and what is known of it."""
+        self.is_ours = type(self) is Anthropic and self._endpoint.is_ours
+        """Whether a step runs no code but ours, so that it needs no task of its own."""
         self._stream = stream and not self._flags.no_stream
         self._history = HistoryEncoder(self.model, self._flags)
 

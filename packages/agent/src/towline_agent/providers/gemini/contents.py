@@ -152,7 +152,7 @@ class HistoryEncoder:
         self._model = model.name
         # from generation 3 on a call without a proof is refused
         self._unsigned = _UNSIGNED if family.newest and family.control == "level" else None
-        self._prefixes = Prefixes(_State, self._add, joint=b"")
+        self._prefixes = Prefixes(_State, self._add_all, joint=b"")
         self._declared: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
     def declare(self, tools: tuple[ToolSpec, ...]) -> bytes:
@@ -181,6 +181,9 @@ class HistoryEncoder:
             tuple(state.chars),
         )
         return contents, state.notices
+
+    def _add_all(self, state: _State, messages: tuple[Message, ...]) -> bytes:
+        return b"".join([self._add(state, message) for message in messages])
 
     def _add(self, state: _State, message: Message) -> bytes:
         if message.role == _ASSISTANT:

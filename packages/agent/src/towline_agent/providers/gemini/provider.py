@@ -125,6 +125,8 @@ class Gemini:
         )
         self.model = self._endpoint.model
         """The model and what is known of it."""
+        self.is_ours = type(self) is Gemini and self._endpoint.is_ours
+        """Whether a step runs no code but ours, so that it needs no task of its own."""
         self._stream = stream
         self._history = HistoryEncoder(self.model)
         self._cache = PromptCache(self._send_cache, self._cached_model(), self._endpoint.clock)

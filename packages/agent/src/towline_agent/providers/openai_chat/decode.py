@@ -275,19 +275,22 @@ class ChatDecoder:
         if thought:
             self._answer.think(thought)
 
-    def _goes_on(self, part: CallPart) -> bool:
-        """Whether it was what most pieces are: more arguments of the call that is being written."""
-        function, call = part.function, self._slots.newest
-        if function is None or call is None or part.id or function.name or part.extra_content:
-            return False
-        if part.index != call.index or type(function.arguments) is not str:
-            return False
-        self._answer.add_arguments(call, function.arguments)
-        return True
-
     def _take_call(self, part: CallPart) -> None:
-        if self._over or self._goes_on(part):
+        if self._over:
             return
+        function, newest = part.function, self._slots.newest
+        if (  # what most pieces are: more arguments of the call that is being written
+            newest is not None
+            and function is not None
+            and not (part.id or function.name or part.extra_content)
+            and part.index == newest.index
+            and type(function.arguments) is str
+        ):
+            self._answer.add_arguments(newest, function.arguments)
+            return
+        self._take_other_call(part)
+
+    def _take_other_call(self, part: CallPart) -> None:
         id_, name, arguments = _named(part)
         if not (id_ or name or arguments):
             return

@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -35,6 +33,10 @@ _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 _SHORT_ID: Final = 9
 _JOINED: Final = frozenset({"tool", "user"})
 _ERROR_MARK: Final = "Error: "
+_WORDS_END: Final = b'"}'
+_PARTS_END: Final = b"]}"
+_SHOWN: Final = (Text, Image, File)
+_EMPTY: Final = Text(text="")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 """Ids that OpenAI takes, and all whom its gateways pass them on to."""
 
@@ -42,15 +44,18 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 class _Calls:
     """What the calls so far are named on the wire: all that later messages depend on."""
 
-    __slots__ = ("ids", "names", "taken")
+    __slots__ = ("end", "ids", "names", "taken")
 
     def __init__(self, ids: dict[str, str], names: dict[str, str], taken: set[str]) -> None:
         self.ids = ids  # our call ids to those on the wire
         self.names = names
         self.taken = taken
+        self.end = b""  # how the JSON of the last message ends, if more words can go there
 
     def copy(self) -> "_Calls":
-        return _Calls(self.ids.copy(), self.names.copy(), self.taken.copy())
+        twin = _Calls(self.ids.copy(), self.names.copy(), self.taken.copy())
+        twin.end = self.end
+        return twin
 
     def add(self, call: ToolCall, *, short: bool, foreign: bool) -> str:
         """The id of a call on the wire: the provider's own where no earlier call has it.
@@ -90,14 +95,14 @@ class MessageEncoder:
 
         The last one carries the trailing words, which the next request does not repeat.
         """
-        messages = self._joined(request.messages)
-        encoded, calls = self._prefixes.encode(messages[:-1])
-        wire = self._wire(calls, messages[-1]) if messages else []
-        if request.trailing:
-            wire = _with_trailing(wire, request.trailing)
-        system = [{"role": "system", "content": request.system}] if request.system else []
-        parts = filter(None, (_items(system), encoded, _items(wire)))
-        return msgspec.Raw(b"[%s]" % b",".join(parts))
+        encoded, calls = self._prefixes.encode(self._joined(request.messages))
+        parts: list[bytes | memoryview] = [b"["]
+        if request.system:
+            system = to_json({"role": "system", "content": request.system})
+            parts += (system, b",") if encoded or request.trailing else (system,)
+        parts += _with_trailing(encoded, calls.end, request.trailing)
+        parts.append(b"]")
+        return msgspec.Raw(b"".join(parts))
 
     def tools(self, specs: tuple[ToolSpec, ...]) -> msgspec.Raw:
         """All tools as a JSON array."""
@@ -110,53 +115,53 @@ class MessageEncoder:
         known = max(0, self._prefixes.count_known(messages) - 1)
         return (*messages[:known], *_joined(messages[known:]))
 
-    def _add(self, calls: _Calls, message: Message) -> bytes:
-        return _items(self._wire(calls, message))
+    def _add(self, calls: _Calls, messages: tuple[Message, ...]) -> bytes:
+        wire: list[_Json] = []
+        before = 0
+        for message in messages:
+            before = len(wire)
+            self._write(wire, calls, message)
+        calls.end = _end_of(wire[before:])
+        return _items(wire)
 
-    def _wire(self, calls: _Calls, message: Message) -> list[_Json]:
-        rest = message.content
-        results = [block for block in rest if isinstance(block, ToolResult)]
+    def _write(self, wire: list[_Json], calls: _Calls, message: Message) -> None:
+        results: list[ToolResult] = []
+        rest: list[Block] = []
+        for block in message.content:
+            if type(block) is ToolResult:
+                results.append(block)
+            else:
+                rest.append(block)
         if results:
-            rest = tuple(block for block in rest if not isinstance(block, ToolResult))
-        pictures: list[_Json] = []
-        out = [self._result(calls, result, pictures) for result in results]
-        if pictures:
-            out.append({"role": "user", "content": pictures})
+            pictures: list[_Json] = []
+            wire += [self._result(calls, result, pictures) for result in results]
+            if pictures:
+                wire.append({"role": "user", "content": pictures})
         if message.role == "assistant":
             # what another model has proved or thought means nothing here (A2.32)
             foreign = message.model is not None and message.model != self._model
-            out.extend(self._assistant(calls, rest, foreign=foreign))
+            self._write_answer(wire, calls, rest, foreign=foreign)
         elif rest:
-            out.extend(self._parts("system" if message.role == "system" else "user", rest))
-        return out
+            self._write_parts(wire, "system" if message.role == "system" else "user", rest)
 
-    def _assistant(self, calls: _Calls, blocks: tuple[Block, ...], *, foreign: bool) -> list[_Json]:
-        text = block_text(blocks)
-        asked = [
-            self._call(calls, block, foreign=foreign)
-            for block in blocks
-            if isinstance(block, ToolCall)
-        ]
-        if not text.strip() and not asked:
-            return []  # nothing that this dialect can say (R37)
+    def _write_answer(
+        self, wire: list[_Json], calls: _Calls, blocks: list[Block], *, foreign: bool
+    ) -> None:
+        text = ""
+        asked: list[_Json] = []
+        for block in blocks:
+            if type(block) is ToolCall:
+                asked.append(self._call(calls, block, foreign=foreign))
+            elif type(block) is Text:
+                text += block.text
+        if not asked and not text.strip():
+            return  # nothing that this dialect can say (R37)
         message: _Json = {"role": "assistant", "content": text or None}
-        if not foreign:
-            message.update(self._replayed(blocks))
+        if self._flags.replay is not None and not foreign:
+            message.update(_replayed(self._flags.replay, blocks))
         if asked:
             message["tool_calls"] = asked
-        return [message]
-
-    def _replayed(self, blocks: Sequence[Block]) -> _Json:
-        """The thinking that the gateway wants back; by default none."""
-        field = self._flags.replay
-        if field is None:
-            return {}
-        if field == DETAILS:
-            ours = (b.raw for b in blocks if isinstance(b, Opaque) and b.dialect == DIALECT)
-            kept: Any = next(ours, None)
-            return as_object(kept)
-        thought = "".join(block.text for block in blocks if isinstance(block, Thinking))
-        return {field: thought} if thought else {}
+        wire.append(message)
 
     def _call(self, calls: _Calls, call: ToolCall, *, foreign: bool) -> _Json:
         encoded: _Json = {
@@ -173,7 +178,7 @@ class MessageEncoder:
 
     def _result(self, calls: _Calls, result: ToolResult, pictures: list[_Json]) -> _Json:
         """A tool's message; what is no text goes to `pictures` (A2.5)."""
-        texts = [block.text for block in result.content if isinstance(block, Text) and block.text]
+        texts = [block.text for block in result.content if type(block) is Text and block.text]
         text = "\n".join(texts)
         others: list[Image | File] = []
         if len(texts) < len(result.content):
@@ -190,15 +195,17 @@ class MessageEncoder:
         id_ = calls.ids.get(result.call, result.call)
         return {"role": "tool", "tool_call_id": id_, "content": text}
 
-    def _parts(self, role: str, blocks: Sequence[Block]) -> list[_Json]:
-        parts = [
-            self._part(block)
-            for block in blocks
-            if isinstance(block, Image | File) or (isinstance(block, Text) and block.text)
-        ]
-        if len(parts) == 1 and "text" in parts[0]:
-            return [{"role": role, "content": parts[0]["text"]}]
-        return [{"role": role, "content": parts}] if parts else []
+    def _write_parts(self, wire: list[_Json], role: str, blocks: list[Block]) -> None:
+        first = blocks[0]
+        if len(blocks) == 1 and type(first) is Text:
+            content: Any = first.text
+        else:
+            shown = (b for b in blocks if isinstance(b, _SHOWN) and b != _EMPTY)
+            content = [self._part(block) for block in shown]
+            if len(content) == 1 and "text" in content[0]:
+                content = content[0]["text"]
+        if content:
+            wire.append({"role": role, "content": content})
 
     def _part(self, block: Text | Image | File) -> _Json:
         if isinstance(block, Text):
@@ -212,18 +219,37 @@ class MessageEncoder:
         return {"type": "file", "file": {"filename": block.name, "file_data": url}}
 
 
-def _with_trailing(wire: list[_Json], words: str) -> list[_Json]:
+def _replayed(field: str, blocks: list[Block]) -> _Json:
+    """The thinking that the gateway wants back."""
+    if field == DETAILS:
+        ours = (b.raw for b in blocks if isinstance(b, Opaque) and b.dialect == DIALECT)
+        kept: Any = next(ours, None)
+        return as_object(kept)
+    thought = "".join(block.text for block in blocks if isinstance(block, Thinking))
+    return {field: thought} if thought else {}
+
+
+def _end_of(wire: list[_Json]) -> bytes:
+    """How the JSON of a message ends: its content stands last. Nothing for the model's own."""
+    if not wire or wire[-1]["role"] == "assistant":
+        return b""
+    return _WORDS_END if isinstance(wire[-1]["content"], str) else _PARTS_END
+
+
+def _with_trailing(encoded: bytes, end: bytes, words: str) -> tuple[bytes | memoryview, ...]:
     """The words of this step alone, at the end of the last message (A4.11).
 
     They make no message of their own: some servers refuse a user's message after a tool's.
     """
-    last = wire[-1] if wire else {"role": "assistant"}
-    content: Any = last.get("content")
-    if last["role"] == "assistant":
-        return [*wire, {"role": "user", "content": words}]
-    if isinstance(content, str):
-        return [*wire[:-1], {**last, "content": f"{content}\n\n{words}"}]
-    return [*wire[:-1], {**last, "content": [*content, _text(words)]}]
+    if not words:
+        return (encoded,)
+    if not end:
+        said = to_json({"role": "user", "content": words})
+        return (encoded, b",", said) if encoded else (said,)
+    open_ = memoryview(encoded)[: -len(end)]
+    if end == _PARTS_END:
+        return open_, b",", to_json(_text(words)), end
+    return open_, b"\\n\\n", to_json(words)[1:], b"}"
 
 
 def _joined(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -232,25 +258,25 @@ def _joined(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     Pictures come after all results of a run (A2.5). After a turn without an answer two messages of
     a person stand in a row, which some servers refuse.
     """
-    said = tuple(message for message in messages if not _is_silent(message))
-    if not any(a.role == b.role and a.role in _JOINED for a, b in pairwise(said)):
-        return said
     joined: list[Message] = []
-    for message in said:
-        before = joined[-1] if joined else None
-        if before is None or before.role != message.role or message.role not in _JOINED:
+    role = ""  # of the last one
+    for message in messages:
+        if message.role == role and role in _JOINED:
+            joined[-1] = Message(role, _together(joined[-1].content, message.content))
+        elif not _is_silent(message):
             joined.append(message)
-        else:
-            joined[-1] = Message(message.role, _together(before.content, message.content))
+            role = message.role
     return tuple(joined)
 
 
 def _is_silent(message: Message) -> bool:
     """Whether it is an answer that this dialect cannot say: no words, no calls (R37)."""
-    return message.role == "assistant" and not any(
-        isinstance(block, ToolCall) or (isinstance(block, Text) and block.text.strip())
-        for block in message.content
-    )
+    if message.role != "assistant":
+        return False
+    for block in message.content:
+        if type(block) is ToolCall or (type(block) is Text and block.text.strip()):
+            return False
+    return True
 
 
 def _together(first: tuple[Block, ...], second: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -261,8 +287,14 @@ def _together(first: tuple[Block, ...], second: tuple[Block, ...]) -> tuple[Bloc
 
 
 def _items(values: list[_Json]) -> bytes:
-    """The values as a JSON array has them, without its brackets."""
-    return to_json(values)[1:-1]
+    """The values as a JSON array has them, without its brackets.
+
+    One with half a character changes nothing about the bytes of the others.
+    """
+    try:
+        return msgspec.json.encode(values)[1:-1]
+    except UnicodeEncodeError:
+        return b",".join(map(to_json, values))
 
 
 def _text(text: str) -> _Json:

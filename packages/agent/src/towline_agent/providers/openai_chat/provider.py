@@ -80,6 +80,8 @@ class OpenAIChat:
         )
         self.model = self._endpoint.model
         """The model and what is known of it."""
+        self.is_ours = type(self) is OpenAIChat and self._endpoint.is_ours
+        """Whether a step runs no code but ours, so that it needs no task of its own."""
         self._official = self._endpoint.url == _OFFICIAL_URL
         self._flags = flags or (OFFICIAL_FLAGS if self._official else ChatFlags())
         self._messages = MessageEncoder(self.model.name, self._flags)

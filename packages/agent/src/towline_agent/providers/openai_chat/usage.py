@@ -49,7 +49,8 @@ def read_usage(raw: Any) -> Usage | None:
 def _count(found: _Json, *keys: str) -> int:
     """The first count that is there."""
     for key in keys:
-        value = read_count(found.get(key))
-        if value:
-            return value
+        value = found.get(key)
+        count = read_count(value) if value else 0
+        if count:
+            return count
     return 0

@@ -54,8 +54,9 @@ class HistoryEncoder:
         told, self._notices = self._notices, []
         return told
 
-    def _add(self, ids: WireIds, message: Message) -> bytes:
-        return b",".join(map(to_json, self._items(ids, message)))
+    def _add(self, ids: WireIds, messages: tuple[Message, ...]) -> bytes:
+        items = [item for message in messages for item in self._items(ids, message)]
+        return b",".join(map(to_json, items))
 
     def _items(self, ids: WireIds, message: Message) -> list[_Json]:
         """The items of one message."""

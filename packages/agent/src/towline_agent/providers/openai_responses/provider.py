@@ -105,6 +105,8 @@ class OpenAIResponses:
         )
         self.model = self._endpoint.model
         """The model and what is known of it."""
+        self.is_ours = type(self) is OpenAIResponses and self._endpoint.is_ours
+        """Whether a step runs no code but ours, so that it needs no task of its own."""
         self._flags = flags or _host_flags(self._endpoint.url)
         self._stream = stream and not self._flags.no_stream
         self._history = HistoryEncoder(self.model.name, self._flags)

@@ -1,0 +1,121 @@
+"""Limits of time that share one timer."""
+
+import asyncio
+import gc
+import weakref
+from contextlib import suppress
+
+import pytest
+
+from towline_agent.limits import TimeLimit
+
+LONG_S = 60.0
+SHORT_S = 0.02
+
+
+async def hang(seconds: float | None) -> None:
+    with TimeLimit(seconds):
+        await asyncio.Event().wait()
+
+
+async def test_a_block_that_takes_longer_is_cancelled_and_says_that_its_time_was_up() -> None:
+    limit = TimeLimit(SHORT_S)
+    with pytest.raises(TimeoutError), limit:
+        await asyncio.Event().wait()
+    assert limit.expired
+    me = asyncio.current_task()
+    assert me is not None
+    assert not me.cancelling()
+
+
+async def test_a_block_in_time_is_left_alone_and_so_is_what_comes_after_it() -> None:
+    with TimeLimit(SHORT_S) as limit:
+        await asyncio.sleep(0)
+    later = asyncio.Event()
+    asyncio.get_running_loop().call_later(SHORT_S * 2, later.set)
+    with TimeLimit(None) as none:
+        await later.wait()
+    assert not limit.expired
+    assert not none.expired
+
+
+async def test_each_of_many_limits_is_due_at_its_own_time_whichever_was_set_first() -> None:
+    async with asyncio.timeout(5):
+        waits = [asyncio.create_task(hang(s)) for s in (LONG_S, 0.06, SHORT_S, 0.04, SHORT_S)]
+        ended: list[int] = []
+        for place, wait in enumerate(waits):
+            wait.add_done_callback(lambda _, place=place: ended.append(place))
+        await asyncio.wait(waits[1:])
+        await asyncio.sleep(0)
+        assert sorted(ended[:2]) == [2, 4]
+        assert ended[2:] == [3, 1]
+        assert all(isinstance(wait.exception(), TimeoutError) for wait in waits[1:])
+        waits[0].cancel()
+        await asyncio.wait(waits[:1])
+    assert waits[0].cancelled()
+
+
+async def test_a_cancel_from_outside_goes_on_as_one_even_when_the_time_is_up_with_it() -> None:
+    async def stubborn() -> None:
+        with TimeLimit(SHORT_S):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                running.cancel()
+
+    running = asyncio.create_task(stubborn())
+    async with asyncio.timeout(5):
+        await asyncio.wait({running})
+    assert running.cancelled()
+
+
+async def test_the_inner_of_two_limits_may_be_up_without_the_outer() -> None:
+    with TimeLimit(LONG_S) as outer, suppress(TimeoutError):
+        await hang(SHORT_S)
+    assert not outer.expired
+
+
+async def test_a_failure_after_its_time_stays_that_failure() -> None:
+    async def fail_late() -> None:
+        with TimeLimit(SHORT_S):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail_late()
+
+
+def test_it_needs_a_task_to_cancel() -> None:
+    async def enter() -> None:
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def call() -> None:
+            try:
+                with TimeLimit(SHORT_S):
+                    done.set_result(None)
+            except RuntimeError as error:
+                done.set_exception(error)
+
+        loop.call_soon(call)
+        await done
+
+    with pytest.raises(RuntimeError, match="none is running"):
+        asyncio.run(enter())
+
+
+def test_a_loop_that_is_over_is_not_kept() -> None:
+    loop = asyncio.new_event_loop()
+
+    async def enter() -> None:
+        with TimeLimit(LONG_S):
+            await asyncio.sleep(0)
+
+    loop.run_until_complete(enter())
+    loop.close()
+    gone = weakref.ref(loop)
+    del loop
+    gc.collect()
+    assert gone() is None
