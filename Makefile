@@ -122,6 +122,7 @@ types: dev-env
 	@echo 'Writing the TypeScript types ...'
 	@$(BIN)/python -c 'from towline_protocol import typescript_types as made; print(made(), end="")' > web/src/protocol/types.gen.ts
 	@$(BIN)/python -c 'from towline_protocol import typescript_shapes as made; print(made(), end="")' > web/src/protocol/shapes.gen.ts
+	@$(BIN)/python -c 'from towline_protocol import typescript_later as made; print(made(), end="")' > web/src/protocol/later.gen.ts
 
 vectors: dev-env
 	@echo 'Writing the golden vectors ...'

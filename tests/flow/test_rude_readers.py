@@ -18,6 +18,7 @@ from flow.rude_lane import (
     has_networks,
     open_far_reader,
     open_rude_lane,
+    pause,
     until,
 )
 
@@ -37,8 +38,8 @@ async def _drip(client: socket.socket) -> None:
     """Take a byte now and then."""
     loop = asyncio.get_running_loop()
     with contextlib.suppress(OSError):
-        while await loop.sock_recv(client, 1):  # noqa: ASYNC110 - that is how it behaves
-            await asyncio.sleep(1)
+        while await loop.sock_recv(client, 1):
+            await pause(1)
 
 
 async def _take_all(client: socket.socket, mark: bytes) -> int:

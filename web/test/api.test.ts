@@ -49,6 +49,12 @@ test("a change of what is there carries its body too, and a removal none", async
   expect(server.seen[1]?.headers.has("content-type")).toBe(false);
 });
 
+test("an operation that the first screen does without can be called as well", async () => {
+  const models = { default: "scripted/one", models: [{ model: "scripted/one" }], faults: {} };
+  new FakeServer().on("GET /api/models", () => json(models));
+  expect(await call("list_models")).toEqual(models);
+});
+
 test("path and query are filled in and escaped", async () => {
   const server = new FakeServer().on("GET /api/sessions", () => json({ sessions: [INFO] }));
   await call("list_sessions", { query: { limit: 5, after: "a&b" } });

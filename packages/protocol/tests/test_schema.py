@@ -5,7 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from towline_protocol import FAULT_CODES, OPERATIONS, Event, typescript_shapes, typescript_types
+from towline_protocol import (
+    FAULT_CODES,
+    OPERATIONS,
+    Event,
+    typescript_later,
+    typescript_shapes,
+    typescript_types,
+)
 
 WEB = Path(__file__).parents[3] / "web" / "src" / "protocol"
 
@@ -14,19 +21,20 @@ def test_the_files_of_the_web_app_are_fresh() -> None:
     for name, text in (
         ("types.gen.ts", typescript_types()),
         ("shapes.gen.ts", typescript_shapes()),
+        ("later.gen.ts", typescript_later()),
     ):
         assert (WEB / name).read_text(encoding="utf-8") == text, f"{name}: run `make types`"
 
 
 def test_every_event_fault_and_operation_is_in_them() -> None:
-    types, shapes = typescript_types(), typescript_shapes()
+    types, shapes, later = typescript_types(), typescript_shapes(), typescript_later()
     for info in msgspec.inspect.multi_type_info(Event.__args__):
         assert isinstance(info, msgspec.inspect.StructType)
         assert f'readonly type: "{info.tag}";' in types
-        assert f'tag: ["type", "{info.tag}"]' in shapes
+        assert re.search(rf'^  {info.cls.__name__}: "type={info.tag}\b', shapes, re.MULTILINE)
     for name, row in OPERATIONS.items():
         assert re.search(rf"^  {name}: .*request", types, re.MULTILINE)
-        assert f'"{row.path}"' in types
+        assert (f'"{row.path}"' in types) != (f'"{row.path}"' in later)
     assert all(f'"{code}"' in types for code in FAULT_CODES)
 
 
@@ -44,13 +52,24 @@ def test_every_name_that_is_used_is_there() -> None:
     made = set(re.findall(r"export (?:interface|type|const) (\w+)", types))
     used = set(re.findall(r"readonly \w+\??: (?:readonly )?\(?([A-Z]\w+)", types))
     assert used - {"Readonly"} <= made
+    shapes = typescript_shapes() + typescript_later()
+    rows = re.findall(r'^  (\w+): "(.+)",$', shapes, re.MULTILINE)
+    named = {word for _, row in rows for word in re.findall(r"(?:^|:| )([A-Z]\w+)", row)}
+    assert {"Event", "ViewAnswer", "Artifact"} <= named | {name for name, _ in rows}
+    assert named <= {name for name, _ in rows}
+    assert len({name for name, _ in rows}) == len(rows), "a row stands in one file alone"
+
+
+def test_a_shape_is_written_as_a_word_for_each_field() -> None:
     shapes = typescript_shapes()
-    structs = set(re.findall(r"^  (\w+): \{", shapes, re.MULTILINE))
-    assert set(re.findall(r'struct: "(\w+)"', shapes)) <= structs
-    table = shapes[shapes.index("export const STRUCTS") :]
-    unions = set(re.findall(r"union: (.+?) }", table))
-    assert unions, "unions go by their names"
-    assert {name.strip('"') for name in unions} <= structs
+    assert '  Image: "type=image media_type:string data?:string|null file?:string|null",' in shapes
+    assert '  SessionRows: "sessions:SessionInfo[]",' in shapes
+    assert " answers:string[]{} " in shapes
+
+
+def test_what_is_only_sent_needs_no_shape() -> None:
+    assert "interface SendResult" in typescript_types()
+    assert "SendResult" not in typescript_shapes() + typescript_later()
 
 
 def test_a_name_that_python_reserves_goes_by_its_wire_name() -> None:

@@ -1,7 +1,7 @@
 /** Requests to the server: one call for each operation of the contract. */
 
 import { t, tMaybe } from "../core/i18n.ts";
-import { readAs } from "../protocol/events.ts";
+import { addShapes, readAs } from "../protocol/events.ts";
 import {
   CONTRACT_HEADER,
   CONTRACT_VERSION,
@@ -15,65 +15,6 @@ const REQUEST_MS = 30_000;
 
 /** The name of an operation. */
 export type OperationName = keyof Operations;
-
-/** What each operation answers with; `null` for none, and for what is not JSON. */
-const ANSWERS: Record<OperationName, string | null> = {
-  add_user: "UserInfo",
-  answer_permission: "PermissionAnswered",
-  answer_question: "QuestionAnswered",
-  cancel_sign_in: null,
-  capabilities: "Capabilities",
-  change_password: null,
-  change_provider: "ProviderInfo",
-  claim: "Claimed",
-  claim_call: "ClientCall",
-  close_session: "SessionInfo",
-  compact_session: "SessionInfo",
-  create_session: "SessionInfo",
-  create_token: "NewToken",
-  declare_tools: "ToolsDeclared",
-  delete_session: "SessionDeleted",
-  docs: null,
-  download_file: null,
-  finish_sign_in: "ProviderInfo",
-  follow: null,
-  follow_all: null,
-  fork_session: "SessionInfo",
-  get_history: "History",
-  get_session: "SessionInfo",
-  get_usage: "UsageReport",
-  get_view: "ViewAnswer",
-  health: "Health",
-  interrupt: "Interrupted",
-  list_models: "ModelList",
-  list_providers: "ProviderList",
-  list_requests: "RequestList",
-  list_sessions: "SessionList",
-  list_tokens: "TokenList",
-  list_users: "UserList",
-  login: "LoggedIn",
-  logout: null,
-  manifest: "Manifest",
-  mark_read: "ReadMark",
-  me: "Identity",
-  openapi: null,
-  pair: "Pairing",
-  ready: "Health",
-  remove_provider: "ProviderInfo",
-  remove_user: null,
-  report_progress: null,
-  resend: "PromptAccepted",
-  resume_queue: "QueueResumed",
-  retry: "PromptAccepted",
-  revoke_token: null,
-  send_prompt: "PromptAccepted",
-  send_result: "ClientCallEnded",
-  start_sign_in: "SignInStarted",
-  test_provider: "ProviderTest",
-  update_session: "SessionInfo",
-  upload_file: "FileInfo",
-  withdraw_prompt: "Withdrawn",
-};
 
 /** Why a request has no good answer. */
 export class ApiFault extends Error {
@@ -105,13 +46,21 @@ export interface CallOptions<Name extends OperationName> {
   signal?: AbortSignal;
 }
 
-/** The address of an operation. */
+/** Fetches what is known of operations that the first screen does without. */
+async function learn(): Promise<void> {
+  const later = await import("../protocol/later.gen.ts");
+  addShapes(later.STRUCTS);
+  Object.assign(OPERATIONS, later.OPERATIONS);
+}
+
+/** The address of an operation that the first screen knows, or that was called before. */
 export function addressOf(
   name: OperationName,
   path: Record<string, string> = {},
   query: Record<string, string | number> = {},
 ): string {
-  const filled = OPERATIONS[name].path.replace(/\{(\w+)\}/g, (_whole, part: string) =>
+  const [, place = ""] = OPERATIONS[name] ?? [];
+  const filled = place.replace(/\{(\w+)\}/g, (_whole, part: string) =>
     encodeURIComponent(path[part] ?? ""),
   );
   const search = new URLSearchParams(
@@ -138,7 +87,7 @@ export function foreignAnswer(
 async function send(name: OperationName, options: CallOptions<OperationName>): Promise<Response> {
   const headers = new Headers({ accept: "application/json", [CONTRACT_HEADER]: CONTRACT_VERSION });
   if (options.key) headers.set("idempotency-key", options.key);
-  const { method } = OPERATIONS[name];
+  const [method = ""] = OPERATIONS[name] ?? [];
   const init: RequestInit = { method, headers, credentials: "same-origin", cache: "no-store" };
   if (method !== "GET" && method !== "DELETE") {
     headers.set("content-type", "application/json");
@@ -177,11 +126,16 @@ export async function call<Name extends OperationName>(
   name: Name,
   options: CallOptions<Name> = {},
 ): Promise<Operations[Name]["answer"]> {
+  if (!OPERATIONS[name]) {
+    await learn().catch(() => {
+      throw new ApiFault("network", t("error.network"), 0, true);
+    });
+  }
   const response = await send(name, options);
   if (!response.ok) throw await readProblem(response);
   const foreign = foreignAnswer(response);
-  const shape = ANSWERS[name];
-  if (!foreign && shape === null) return null as Operations[Name]["answer"];
+  const shape = OPERATIONS[name]?.[2];
+  if (!foreign && !shape) return null as Operations[Name]["answer"];
   const raw: unknown = foreign ? undefined : await response.json().catch(() => undefined);
   const answer = readAs<Operations[Name]["answer"]>(shape ?? "", raw);
   if (answer) return answer;

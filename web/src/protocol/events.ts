@@ -1,6 +1,6 @@
 /** Wire JSON to values. What this reader does not know is kept as `unknown`, never guessed. */
 
-import { type Shape, STRUCTS, UNIONS } from "./shapes.gen.ts";
+import { STRUCTS, UNIONS } from "./shapes.gen.ts";
 import type {
   Envelope,
   Gap,
@@ -47,62 +47,87 @@ function own<T>(table: Record<string, T>, key: unknown): T | undefined {
   return typeof key === "string" && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-const PLAIN = {
+const PLAIN: Record<string, (value: unknown) => boolean> = {
   any: () => true,
-  boolean: (value: unknown) => typeof value === "boolean",
-  integer: (value: unknown) => Number.isSafeInteger(value),
-  number: (value: unknown) => typeof value === "number",
-  string: (value: unknown) => typeof value === "string",
+  boolean: (value) => typeof value === "boolean",
+  integer: (value) => Number.isSafeInteger(value),
+  number: (value) => typeof value === "number",
+  string: (value) => typeof value === "string",
 };
 
-function readValue(shape: Shape, value: unknown): unknown {
-  if (typeof shape === "string") {
-    if (!PLAIN[shape](value)) throw new Mismatch();
+/** A struct as its row says: its tag, and its fields with whether they must be there. */
+interface StructShape {
+  tag: [field: string, value: string] | undefined;
+  fields: [name: string, shape: string, needed: boolean][];
+}
+
+/** The rows that were read so far. */
+const known = new Map<string, StructShape>();
+
+/** Takes more rows, such as those of `later.gen.ts`. */
+export function addShapes(rows: Record<string, string>): void {
+  Object.assign(STRUCTS, rows);
+}
+
+function shapeOf(name: string): StructShape {
+  let found = known.get(name);
+  if (found) return found;
+  const row = own(STRUCTS, name);
+  if (row === undefined) throw new Mismatch();
+  found = { tag: undefined, fields: [] };
+  for (const word of row.split(" ")) {
+    const [, field = "", mark, rest = ""] = /^(\w+)(=|\??:)(.+)$/.exec(word) ?? [];
+    if (mark === "=") found.tag = [field, rest];
+    else if (mark) found.fields.push([field, rest, mark === ":"]);
+  }
+  known.set(name, found);
+  return found;
+}
+
+function readValue(shape: string, value: unknown): unknown {
+  const plain = own(PLAIN, shape);
+  if (plain) {
+    if (!plain(value)) throw new Mismatch();
     return value;
   }
-  if ("struct" in shape) return readStruct(shape.struct, value);
-  if ("union" in shape) return readUnion(shape.union, value);
-  if ("nullable" in shape) return value === null ? null : readValue(shape.nullable, value);
-  if ("list" in shape) {
+  if (shape.endsWith("|null")) return value === null ? null : readValue(shape.slice(0, -5), value);
+  const inner = shape.slice(0, -2);
+  if (shape.endsWith("[]")) {
     if (!Array.isArray(value)) throw new Mismatch();
-    return value.map((item) => readValue(shape.list, item));
+    return value.map((item) => readValue(inner, item));
   }
-  if (!isObject(value)) throw new Mismatch();
-  const { map } = shape;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, readValue(map, item)]),
-  );
+  if (shape.endsWith("{}")) {
+    if (!isObject(value)) throw new Mismatch();
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, readValue(inner, item)]),
+    );
+  }
+  return Object.hasOwn(UNIONS, shape) ? readUnion(shape, value) : readStruct(shape, value);
 }
 
 /** The known fields of a struct; unknown ones are left out. */
 function readStruct(name: string, value: unknown): Json {
-  const struct = own(STRUCTS, name);
-  if (!struct || !isObject(value)) throw new Mismatch();
-  const made: Json = struct.tag ? { [struct.tag[0]]: struct.tag[1] } : {};
-  for (const [field, shape] of Object.entries(struct.required)) {
-    made[field] = readValue(shape, value[field]);
-  }
-  for (const [field, shape] of Object.entries(struct.optional)) {
-    if (value[field] !== undefined) made[field] = readValue(shape, value[field]);
+  const { tag, fields } = shapeOf(name);
+  if (!isObject(value)) throw new Mismatch();
+  const made: Json = tag ? { [tag[0]]: tag[1] } : {};
+  for (const [field, shape, needed] of fields) {
+    if (needed || value[field] !== undefined) made[field] = readValue(shape, value[field]);
   }
   return made;
 }
 
 /** One member of a union, or `unknown` with all that came. */
 function readUnion(name: string, value: unknown): Json {
-  const members = own(UNIONS, name) ?? {};
-  const unknown = own(STRUCTS, own(members, "unknown"))?.tag?.[0];
-  if (!isObject(value)) {
-    if (!unknown) throw new Mismatch();
-    return { [unknown]: "unknown", name: "", raw: { value } };
-  }
-  const tag = unknown ?? "type";
-  const kind = value[tag];
+  const members = (own(UNIONS, name) ?? "").split(" ");
+  const find = (tag: unknown) => members.find((member) => shapeOf(member).tag?.[1] === tag);
+  const tag = shapeOf(members[0] ?? "").tag?.[0] ?? "";
+  const kind = isObject(value) ? value[tag] : undefined;
   try {
-    return readStruct(own(members, kind) ?? "", value);
+    return readStruct(find(kind) ?? "", value);
   } catch (error) {
-    if (!(error instanceof Mismatch) || !unknown) throw error;
-    return { [unknown]: "unknown", name: typeof kind === "string" ? kind : "", raw: value };
+    if (!(error instanceof Mismatch) || !find("unknown")) throw error;
+    const raw = isObject(value) ? value : { value };
+    return { [tag]: "unknown", name: typeof kind === "string" ? kind : "", raw };
   }
 }
 

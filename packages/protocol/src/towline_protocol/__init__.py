@@ -327,6 +327,7 @@ __all__ = [
     "restore_private",
     "schema_hash",
     "strip_private",
+    "typescript_later",
     "typescript_shapes",
     "typescript_types",
 ]
@@ -440,6 +441,7 @@ _LATE: Final = {
         "reduce",
     ),
     "towline_protocol.schema": (
+        "typescript_later",
         "typescript_shapes",
         "typescript_types",
     ),

@@ -198,7 +198,7 @@ from towline_protocol.operations import (
 )
 from towline_protocol.permissions import DENY, Option, permission_digest
 from towline_protocol.reducer import empty_view, reduce
-from towline_protocol.schema import typescript_shapes, typescript_types
+from towline_protocol.schema import typescript_later, typescript_shapes, typescript_types
 from towline_protocol.sse import MAX_EVENT_BYTES, SseDecoder, SseEvent, encode_comment, encode_event
 from towline_protocol.times import format_time, parse_time
 from towline_protocol.transcript import (
@@ -436,6 +436,7 @@ __all__ = [
     "restore_private",
     "schema_hash",
     "strip_private",
+    "typescript_later",
     "typescript_shapes",
     "typescript_types",
 ]

@@ -1,7 +1,8 @@
 """The words as TypeScript: the types and the tables that the web app is built on (D14).
 
-Two files are made from the Python types, and a test holds that they are fresh: the types, with the
-sentences that document them, and the shapes, by which a reader checks what came over the wire.
+Three files are made from the Python types, and a test holds that they are fresh: the types, with
+the sentences that document them, and where each operation stands; the shapes, by which a reader
+checks what came over the wire; and of both tables what the first screen does without.
 """
 
 import inspect
@@ -22,13 +23,14 @@ from towline_protocol.events import Delta, Envelope, Event, StoredEvent
 from towline_protocol.faults import FAULT_CODES
 from towline_protocol.frames import CONTROL_FRAMES, Control, Frame
 from towline_protocol.operations import (
+    AREAS,
     CONTRACT_HEADER,
     CONTRACT_VERSION,
     OPERATIONS,
 )
 from towline_protocol.view import REDUCER_VERSION, SessionView
 
-__all__ = ["typescript_shapes", "typescript_types"]
+__all__ = ["typescript_later", "typescript_shapes", "typescript_types"]
 
 _UNIONS: Final[dict[str, Any]] = {
     "Artifact": Artifact,
@@ -53,7 +55,8 @@ def typescript_types() -> str:
 
     A field that may stay off the wire is optional; `unknown` is what is not described further.
     """
-    structs = _structs()
+    sent = {row.request for row in OPERATIONS.values()} - {None}
+    structs = _structs(_read(frozenset(AREAS.values())) | sent)
     parts = [
         _HEAD,
         f'export const CONTRACT_HEADER = "{CONTRACT_HEADER}";',
@@ -68,54 +71,69 @@ def typescript_types() -> str:
 
 
 def typescript_shapes() -> str:
-    """What each value must look like, as the text of a TypeScript module with two tables.
+    """What a value must look like, as the text of a TypeScript module with two tables.
 
     A reader checks a value against them to tell a known kind in a known shape from `Unknown`
-    (C1.11).
+    (C1.11). They are written short, since every page loads them first.
     """
-    structs = {info.cls.__name__: _shape_row(info) for info in _structs()}
-    unions = {
-        name: {str(info.tag): info.cls.__name__ for info in _members(union)}
-        for name, union in _UNIONS.items()
-        if all(info.tag is not None for info in _members(union))
-    }
+    structs = _shape_rows(_structs(_read(_FIRST)))
+    used = {word for row in structs.values() for word in re.findall(_BARE_KEY, row)}
+    unions = {name: " ".join(_names(union)) for name, union in _UNIONS.items() if name in used}
     return "\n".join(
         [
             _HEAD,
-            "/** What a value must look like. */",
-            "export type Shape =",
-            '  | "any"',
-            '  | "boolean"',
-            '  | "integer"',
-            '  | "number"',
-            '  | "string"',
-            "  | { list: Shape }",
-            "  | { map: Shape }",
-            "  | { nullable: Shape }",
-            "  | { struct: string }",
-            "  | { union: string };\n",
-            "/** A struct: its tag, the fields that must be there, and those that may. */",
-            "export interface StructShape {",
-            "  tag?: [field: string, value: string];",
-            "  required: Record<string, Shape>;",
-            "  optional: Record<string, Shape>;",
-            "}\n",
-            f"export const STRUCTS: Record<string, StructShape> = {_literal(structs)};\n",
-            "/** Union to tag to struct. */",
-            f"export const UNIONS: Record<string, Record<string, string>> = {_literal(unions)};\n",
+            _comment(_NOTATION, ""),
+            f"export const STRUCTS: Record<string, string> = {_literal(structs)};\n",
+            "/** Union to its structs, each of which has a tag. */",
+            f"export const UNIONS: Record<string, string> = {_literal(unions)};\n",
         ]
     )
 
 
-def _structs() -> list[types.StructType]:
-    """All structs that clients meet, by name."""
-    roots: set[Any] = {Envelope, SessionView, Problem, *CONTROL_FRAMES.values()}
-    for operation in OPERATIONS.values():
-        roots |= {body for body in (operation.request, operation.answer) if body is not None}
+def typescript_later() -> str:
+    """The rows of both tables that the first screen does without, as a TypeScript module."""
+    first = _shape_rows(_structs(_read(_FIRST)))
+    structs = _shape_rows(_structs(_read(frozenset(AREAS.values()))))
+    structs = {name: row for name, row in structs.items() if name not in first}
+    return "\n".join(
+        [
+            _HEAD,
+            'import type { Places } from "./types.gen.ts";\n',
+            "/** More of the table of the same name in `shapes.gen.ts`. */",
+            f"export const STRUCTS: Record<string, string> = {_literal(structs)};\n",
+            "/** More of the table of the same name in `types.gen.ts`. */",
+            f"export const OPERATIONS: Places = {_literal(_places(first=False))};\n",
+        ]
+    )
+
+
+_FIRST: Final = frozenset({"auth", "session", "talk", "read", "answer"})
+"""The areas that the first screen asks: it loads no table of the others."""
+
+_NOTATION: Final = (
+    "Struct to its fields, a word each: `name:shape`, or `name?:shape` for one that may be left "
+    "out. The first word of a struct that a tag tells is `field=tag`. A shape is the name of a "
+    "plain kind, of a struct or of a union; behind it `[]` makes it a list, `{}` a map, and "
+    "`|null` says that it may be `null`."
+)
+
+
+def _read(areas: frozenset[str]) -> set[Any]:
+    """What a client reads that asks these areas alone."""
+    answers = {row.answer for row in OPERATIONS.values() if AREAS[row.name] in areas}
+    return {Envelope, SessionView, Problem, *CONTROL_FRAMES.values(), *answers} - {None}
+
+
+def _structs(roots: set[Any]) -> list[types.StructType]:
+    """These structs and all in them, by name."""
     found: dict[str, types.StructType] = {}
     for root in roots:
         _walk(types.type_info(root), found)
     return [found[name] for name in sorted(found)]
+
+
+def _shape_rows(structs: list[types.StructType]) -> dict[str, str]:
+    return {info.cls.__name__: _shape_row(info) for info in structs}
 
 
 def _walk(info: types.Type, found: dict[str, types.StructType]) -> None:
@@ -207,25 +225,29 @@ _PLAIN: Final[dict[type[types.Type], tuple[str, str]]] = {
 """Kind to its TypeScript type and its shape."""
 
 
-def _shape_row(info: types.StructType) -> dict[str, Any]:
-    row: dict[str, Any] = {} if info.tag is None else {"tag": [info.tag_field, info.tag]}
-    row["required"] = {f.encode_name: _shape(f.type) for f in info.fields if f.required}
-    row["optional"] = {f.encode_name: _shape(f.type) for f in info.fields if not f.required}
-    return row
+def _shape_row(info: types.StructType) -> str:
+    tag = [] if info.tag is None else [f"{info.tag_field}={info.tag}"]
+    fields = [
+        f"{field.encode_name}{'' if field.required else '?'}:{_shape(field.type)}"
+        for field in info.fields
+    ]
+    return " ".join([*tag, *fields])
 
 
-def _shape(info: types.Type) -> Any:
+def _shape(info: types.Type) -> str:
     match info:
         case types.StructType():
-            return {"struct": info.cls.__name__}
+            return info.cls.__name__
         case types.UnionType():
             rest = [part for part in info.types if not isinstance(part, types.NoneType)]
-            inner = {"union": _union_name(rest)} if len(rest) > 1 else _shape(rest[0])
-            return {"nullable": inner} if len(rest) < len(info.types) else inner
+            inner = _union_name(rest) if len(rest) > 1 else _shape(rest[0])
+            if inner is None:
+                raise TypeError(f"The union {rest!r} has no name; add it to those that have one.")
+            return f"{inner}|null" if len(rest) < len(info.types) else inner
         case types.VarTupleType():
-            return {"list": _shape(info.item_type)}
+            return f"{_shape(info.item_type)}[]"
         case types.DictType():
-            return {"map": _shape(info.value_type)}
+            return f"{_shape(info.value_type)}{{}}"
         case _:
             return _PLAIN[type(info)][1]
 
@@ -238,19 +260,32 @@ def _union(name: str, members: list[str]) -> str:
 
 
 def _operations() -> str:
-    rows = {
-        row.name: {"method": row.method, "path": row.path, "idempotent": row.idempotent}
-        for row in OPERATIONS.values()
-    }
     lines = ["/** What each operation takes and gives. */", "export interface Operations {"]
     for row in OPERATIONS.values():
         request = "null" if row.request is None else row.request.__name__
         answer = "null" if row.answer is None else row.answer.__name__
         lines.append(_comment(row.summary, "  "))
         lines.append(f"  {row.name}: {{ request: {request}; answer: {answer} }};")
-    lines.append("}\n\n/** Where each operation stands. */")
-    lines.append(f"export const OPERATIONS = {_literal(rows)} as const;\n")
+    lines.append(
+        "}\n\n/** Where operations stand, and the struct that each answers with, if any. */"
+    )
+    lines.append("export type Places = {")
+    lines.append(
+        "  [Name in keyof Operations]?: readonly [method: string, path: string, answer?: string];"
+    )
+    lines.append(
+        "};\n\n/** The places that the first screen asks; the others are in `later.gen.ts`. */"
+    )
+    lines.append(f"export const OPERATIONS: Places = {_literal(_places(first=True))};\n")
     return "\n".join(lines)
+
+
+def _places(*, first: bool) -> dict[str, list[str]]:
+    return {
+        row.name: [row.method, row.path, *([] if row.answer is None else [row.answer.__name__])]
+        for row in OPERATIONS.values()
+        if (AREAS[row.name] in _FIRST) == first
+    }
 
 
 def _comment(text: str, indent: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from towline_agent.testing import ScriptedProvider
 from towline_protocol import SessionId, SessionView
 from towline_server.doctor.examine import examine_store
 from towline_server.doctor.finding import Finding
-from towline_server.doctor.repair import repair_store
+from towline_server.doctor.repair import Repaired, repair_store
 from towline_server.doctor.store_file import copy_store
 from towline_server.errors import StoreCorrupt, StoreError
 from towline_server.store.sqlite_store import STORE_FILE, open_store
@@ -67,13 +68,17 @@ async def _use(folder: Path) -> str | None:
 
 async def _ids(folder: Path) -> list[tuple[object, ...]]:
     connection = sqlite3.connect(folder / STORE_FILE)
-    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    connection.text_factory = _read_text
     try:
         return connection.execute("SELECT id FROM sessions").fetchall()
     except sqlite3.Error:
         return []
     finally:
         connection.close()
+
+
+def _read_text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _flip(file: Path, seed: int, count: int) -> None:
@@ -89,10 +94,7 @@ def _log_spot(file: Path, seed: int) -> None:
     """Change a bit within what the events say: where a random place seldom lies."""
     chance = random.Random(seed)
     data = bytearray(file.read_bytes())
-    spots = []
-    start = 0
-    while (start := data.find(b'{"seq":', start + 1)) >= 0:
-        spots.append(start)
+    spots = [found.start() for found in re.finditer(rb'{"seq":', data)]
     place = chance.choice(spots) + chance.randrange(120)
     data[min(place, len(data) - 1)] ^= 1 << chance.randrange(7)
     file.write_bytes(data)
@@ -105,6 +107,16 @@ def _junk_page(file: Path, seed: int) -> None:
     with file.open("r+b") as raw:
         raw.seek(chance.randrange(1, pages) * PAGE)
         raw.write(chance.randbytes(PAGE))
+
+
+def _mend(folder: Path) -> Repaired | None:
+    """A repair; `None` when the file does not say any more where its tables lie."""
+    try:
+        return repair_store(folder, now_ms=NOW_MS, mint=mint_now)
+    except StoreCorrupt as error:
+        if "says where its tables lie" in error.message:
+            return None
+        raise
 
 
 @pytest.mark.parametrize("seed", range(FLIPS))
@@ -129,10 +141,8 @@ async def test_a_store_with_changed_bytes_works_or_says_so_and_can_be_mended(
     if all(one.level == "ok" for one in found):
         return
     before = file.read_bytes()
-    try:
-        repaired = repair_store(folder, now_ms=NOW_MS, mint=mint_now)
-    except StoreCorrupt as error:
-        assert "says where its tables lie" in error.message
+    repaired = _mend(folder)
+    if repaired is None:
         assert file.read_bytes() == before
         return
     assert [one for one in repaired.left if one.level == "fault"] == []

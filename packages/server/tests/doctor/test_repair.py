@@ -1,6 +1,8 @@
 """Each kind of damage: it is found and said, mended once, and the sessions go on."""
 
 import contextlib
+import os
+import random
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -323,7 +325,7 @@ async def test_a_deleted_session_takes_what_was_kept_apart_along(
 def test_a_repair_beside_a_server_is_refused_and_the_server_named(folder: Path) -> None:
     lock = take_lock(folder)
     lock.announce("http://127.0.0.1:1")
-    with pytest.raises(StoreLocked, match="http://127.0.0.1:1"):
+    with pytest.raises(StoreLocked, match="in use by process"):
         _repair(folder)
     lock.release()
 
@@ -342,3 +344,59 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_before_it_is_mended(
     assert any("brought up to version" in said for said in repaired.done)
     assert _notices(folder) == 1
     assert examine() == []
+
+
+@pytest.mark.rules("C1.3", "C1.20", "C1.23")
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_is_lost_of_the_logs_one_repair_is_enough(
+    folder: Path, damage: Damage, examine: Examine, seed: int
+) -> None:
+    chance = random.Random(seed)
+    places = [row[0] for row in _query(folder, "SELECT rowid FROM events ORDER BY rowid")]
+    changes = (
+        "DELETE FROM events WHERE rowid = {}",
+        "UPDATE events SET data = x'7b7d' WHERE rowid = {}",
+        "UPDATE events SET seq = seq + 1000 WHERE rowid = {}",
+        "UPDATE events SET turn = 'trn_other' WHERE rowid = {}",
+        "UPDATE events SET session = 'ses_other', seq = rowid + 1000 WHERE rowid = {}",
+        "UPDATE events SET private = x'00' WHERE rowid = {}",
+        "UPDATE events SET time_ms = 'then' WHERE rowid = {}",
+        "DELETE FROM sessions WHERE id = (SELECT session FROM events WHERE rowid = {})",
+    )
+    chosen = chance.sample(places, chance.randint(1, len(places) // 2))
+    damage(*(chance.choice(changes).format(place) for place in chosen))
+    assert examine()
+    assert [one for one in _repair(folder).left if one.level == "fault"] == []
+    assert [one for one in examine() if one.level == "fault"] == []
+    assert _repair(folder).done == ()
+
+
+class _Cut(BaseException):
+    """The power goes."""
+
+
+@pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.parametrize("at", range(1, 24, 2))
+def test_a_repair_that_is_cut_leaves_a_store_that_the_next_one_mends(
+    folder: Path, damage: Damage, examine: Examine, at: int, torn: bool
+) -> None:
+    damage(
+        "UPDATE events SET data = x'00' WHERE seq = 5",
+        "UPDATE file_pieces SET data = x'00'",
+        "UPDATE tombstones SET emptied = 0",
+    )
+    if torn:
+        os.truncate(folder / STORE_FILE, (folder / STORE_FILE).stat().st_size - 8000)
+    calls = 0
+
+    def cut(what: str, done: int, total: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise _Cut
+
+    with contextlib.suppress(_Cut):
+        repair_store(folder, now_ms=NOW_MS, mint=mint_now, on_progress=cut)
+    assert [one for one in _repair(folder).left if one.level == "fault"] == []
+    assert [one for one in examine() if one.level == "fault"] == []
+    assert not list(folder.glob("*.new*"))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-
 from towline.local import child
 from towline.local.errors import (
     OTHER_WAYS,
