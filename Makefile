@@ -8,6 +8,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv
+ALONE := slow or model or chromium or table
 NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 # Compiled files halve the start of each program that the tests run.
@@ -76,8 +77,10 @@ model: run-env
 # --- to hold ----------------------------------------------------------------------------------
 
 test: dev-env
-	@echo 'Running the Python tests ...'
-	@$(BIN)/pytest -q
+	@echo 'Running the Python tests that share the cores ...'
+	@$(BIN)/pytest -q -n auto --inline-snapshot=disable -m 'not ($(ALONE))'
+	@echo 'Running those that start programs, watch the clock or print figures, one by one ...'
+	@$(BIN)/pytest -q -m '$(ALONE)'
 	@$(MAKE) --no-print-directory test-web
 
 test-web:
@@ -133,7 +136,7 @@ api: dev-env
 	@$(BIN)/python tests/api.py
 
 bench: dev-env
-	@for bench in loop.py 'agent.py --only us,bare' deliver.py start.py; do \
+	@for bench in loop.py 'agent.py --only us,bare' server.py; do \
 	  echo "--- bench/$$bench"; $(BIN)/python bench/$$bench || exit 1; done
 
 clean:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sqlite3
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -87,8 +88,13 @@ async def _run(pipe: Connection, listener: socket.socket, folder: Path) -> None:
 
 
 async def _open_readers(store: SqliteStore) -> None:
-    """Have all connections of the store open, which it opens as they are needed and then keeps."""
-    await asyncio.gather(*[store.query(lambda _: time.sleep(0.1)) for _ in range(READERS)])
+    """Have each thread of the store open its files, which it does at its first read, and keeps."""
+    await asyncio.gather(*[store.query(_read_slowly) for _ in range(READERS)])
+
+
+def _read_slowly(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT id FROM sessions LIMIT 1").fetchall()
+    time.sleep(0.1)  # so that each thread gets one
 
 
 def _count(built: BuiltApp) -> tuple[float, int, int, int, int]:

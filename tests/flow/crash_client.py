@@ -42,10 +42,11 @@ RING: Final = ClientTool(name="ring", description="Ring a bell.", parameters={"t
 """A tool of the client whose handler must not run twice."""
 _LEFT: Final = {"item_1": "option_1"}
 _HASTE: Final = 10
-_POLICY: Final = LinkPolicy(
+POLICY: Final = LinkPolicy(
     first_ms=200, most_ms=1000, patience=1_000_000, long_ms=1000, silence_ms=450_000,
     connect_ms=300_000, request_ms=300_000, warm_ms=600_000,
 )  # fmt: skip
+"""For a client with a `HastyClock`."""
 
 
 class HastyClock(LoopClock):
@@ -68,8 +69,9 @@ class HastyClock(LoopClock):
 class Witness:
     """A transport that notes every stored frame that came over the wire, byte for byte."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, on_frame: Callable[[], None] = lambda: None) -> None:
         self.seen: list[tuple[int, bytes]] = []
+        self._on_frame = on_frame
         self._http = HttpTransport(url)
 
     async def request(self, call: Call) -> Reply:
@@ -92,6 +94,7 @@ class Witness:
             for event in decoder.feed(chunk):
                 if event.id is not None:
                     self.seen.append((int(event.id), event.data))
+                    self._on_frame()
             yield chunk
 
 
@@ -146,10 +149,11 @@ class Keeper:
         self._leaving = False
 
     @asynccontextmanager
-    async def kept(self) -> AsyncGenerator[str]:
+    async def kept(self, *, sure: bool = True) -> AsyncGenerator[str]:
         """A server at this address; no server any more at the end.
 
-        It ends in an error if no server came to the place where it should have died.
+        Args:
+            sure: Whether it is an error if the server never came to where it should have died.
         """
         ready = await self._lane.start(self._order)
         async with asyncio.TaskGroup() as group:
@@ -160,6 +164,14 @@ class Keeper:
             self._leaving = True
             self._lane.kill()
             await keeping
+        if sure:
+            kill = self._order["kill"]
+            assert self.died == bool(kill), f"no server came to the place {kill!r}"
+
+    @property
+    def died(self) -> bool:
+        """Whether a server killed itself, or was killed by `kill`."""
+        return self._died.is_set()
 
     async def kill(self) -> None:
         """Kill the server; when this returns it is dead, and the next one is about to start."""
@@ -177,7 +189,6 @@ class Keeper:
             self._back.set()
             status = await self._lane.ended()
         assert self._leaving, f"the server ended by itself with {status}"
-        assert self._died.is_set() == bool(kill), f"no server came to the place {kill!r}"
 
 
 class Run(msgspec.Struct, kw_only=True):
@@ -232,7 +243,7 @@ class Desk:
         async with self._keeper.kept() as url:
             witness = Witness(url)
             async with Client(
-                url, self._stall.token, transport=witness, clock=HastyClock(), policy=_POLICY
+                url, self._stall.token, transport=witness, clock=HastyClock(), policy=POLICY
             ) as client:
                 session, told = await self._talk(client)
         folder = Path(str(self._order["folder"]))
@@ -327,10 +338,16 @@ class Desk:
         return first
 
 
-def read_marks(folder: Path) -> list[str]:
-    """What the server's tools did."""
+def read_acts(folder: Path) -> list[tuple[str, str]]:
+    """What the server's tools did, in order: a word, and for which call."""
     marks = folder / "marks"
-    return marks.read_text(encoding="utf-8").split() if marks.exists() else []
+    lines = marks.read_text(encoding="utf-8").splitlines() if marks.exists() else []
+    return [(word, call) for word, _, call in (line.partition(" ") for line in lines)]
+
+
+def read_marks(folder: Path) -> list[str]:
+    """The words alone."""
+    return [word for word, _ in read_acts(folder)]
 
 
 async def end_of_turn(session: Session) -> None:

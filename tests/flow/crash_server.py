@@ -236,30 +236,28 @@ _ROUNDS: Final[dict[str, Callable[[str], _Rounds]]] = {
 
 
 def _tools(fate: Fate, folder: Path) -> tuple[Tool, ...]:
-    def act(name: str, word: str) -> None:
+    def act(context: ToolContext, name: str, word: str) -> str:
         fate.meet(f"{name}: enter")
         with (folder / "marks").open("a", encoding="utf-8") as file:
-            file.write(f"{word}\n")
+            file.write(f"{word} {context.call}\n")
         fate.meet(f"{name}: acted")
+        return word
 
     @tool(name="mark", subject=lambda _: "any")
     async def mark(context: ToolContext, word: str) -> str:
         """Leave a mark that outlives the server."""
         context.output("marking")
-        act(f"mark {word}", word)
-        return f"marked {word}"
+        return f"marked {act(context, f'mark {word}', word)}"
 
     @tool(name="look", effect="read")
-    async def look() -> str:
+    async def look(context: ToolContext) -> str:
         """Only look."""
-        act("look", "looked")
-        return "looked"
+        return act(context, "look", "looked")
 
     @tool(name="put", effect="own", idempotent=True)
-    async def put() -> str:
+    async def put(context: ToolContext) -> str:
         """Do what may be done twice."""
-        act("put", "put")
-        return "put"
+        return act(context, "put", "put")
 
     return mark, look, put
 

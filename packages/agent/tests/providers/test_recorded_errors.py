@@ -108,6 +108,7 @@ def cases() -> tuple[Case, ...]:
     return (*_refusals(), *_local(), *_under_200())
 
 
+@pytest.mark.table
 @pytest.mark.rules(
     "A3.T1", "A3.T2", "A3.T3", "A3.T4", "A3.T5", "A3.T7", "A3.T8", "A3.T9", "A3.T10",
     "A3.17", "A3.19", "A3.20", "R53",

@@ -164,6 +164,7 @@ def _plain_part(part: _Json) -> Any:
     return part.get("file") or part["text"]
 
 
+@pytest.mark.table
 @pytest.mark.rules("A1.16", "A1.17", "D23")
 def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
     compared, skipped, wrong = 0, 0, list[str]()

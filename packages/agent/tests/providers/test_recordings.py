@@ -111,6 +111,7 @@ def _summary(result: StepResult) -> dict[str, Any]:
     return {"stop": stop, "blocks": blocks, "usage": counted, "notices": list(result.notices)}
 
 
+@pytest.mark.table
 @pytest.mark.rules(
     "A2.6", "A2.7", "A2.8", "A2.9", "A2.12", "A2.13", "A2.14", "A2.15", "A2.16",
     "A2.17", "A2.18", "A2.19", "A2.20", "A2.21", "A1.14", "R19", "R21",
@@ -215,6 +216,7 @@ def _local(name: str) -> tuple[dict[str, Any], bytes]:
     return meta, (LOCAL / meta["response"]["body_file"]).read_bytes()
 
 
+@pytest.mark.table
 @pytest.mark.rules("A2.4", "A2.7", "A2.14", "A3.19")
 def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFixture[str]) -> None:
     names = sorted(path.name.removesuffix(".meta.json") for path in LOCAL.glob("*.meta.json"))

@@ -166,6 +166,7 @@ def _again(body: _Json) -> _Json:
     return json.loads(encode_request(request, model, AnthropicFlags(), stream=True).body)
 
 
+@pytest.mark.table
 @pytest.mark.rules("A1.16", "A2.40", "A2.41", "A2.38", "A2.43", "D23")
 def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
     bodies = {case["id"]: case["request"]["body"] for case in _cases()} | _local_bodies()

@@ -135,6 +135,7 @@ def _summary(result: StepResult) -> _Json:
     return summary
 
 
+@pytest.mark.table
 @pytest.mark.rules(
     "A1.13", "A1.14", "A2.20", "A2.37", "A2.38", "A2.42", "A2.43", "A2.62", "A2.63", "A3.9",
 )  # fmt: skip
@@ -355,6 +356,7 @@ _LOCAL_STOPS = {
 }
 
 
+@pytest.mark.table
 @pytest.mark.rules("A2.43", "A3.19")
 def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFixture[str]) -> None:
     lines: list[str] = []

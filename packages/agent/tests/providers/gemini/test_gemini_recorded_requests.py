@@ -207,6 +207,7 @@ def _encoded(request: Request, case: _Json) -> _Json:
     return json.loads(encode_request(request, facts, flags).body())
 
 
+@pytest.mark.table
 @pytest.mark.rules("A1.16", "A2.45", "A2.46", "A2.47", "A2.48", "R35", "D23")
 def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
     cases = _cases()

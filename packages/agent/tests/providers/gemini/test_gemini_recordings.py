@@ -116,6 +116,7 @@ def _summary(result: StepResult) -> _Json:
     }
 
 
+@pytest.mark.table
 @pytest.mark.rules(
     "A2.20", "A2.44", "A2.46", "A2.48", "A2.49", "A2.50", "A2.51", "A2.63", "A1.13", "A1.14",
 )  # fmt: skip

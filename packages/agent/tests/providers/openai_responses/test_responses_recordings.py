@@ -122,6 +122,7 @@ def _summary(result: StepResult) -> _Json:
     }
 
 
+@pytest.mark.table
 @pytest.mark.rules("A1.13", "A1.14", "A2.4", "A2.17", "A2.20", "A2.28", "A2.30", "A2.31", "A2.63")
 def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFixture[str]) -> None:
     expected = json.loads(EXPECTED.read_text())
@@ -312,6 +313,7 @@ _LOCAL: dict[str, Any] = {
 }
 
 
+@pytest.mark.table
 @pytest.mark.rules("A2.4", "A2.30")
 def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFixture[str]) -> None:
     names = sorted(path.name.removesuffix(".meta.json") for path in LOCAL.glob("*.meta.json"))

@@ -287,7 +287,8 @@ class Runner:
             if not start.attempt:  # a resumed turn keeps the bounds that it began with
                 limits = await self._budget.bound(self._log.user, plan.limits)
                 plan = msgspec.structs.replace(plan, limits=limits)
-            await run_turn(plan, self, start)
+            if not self._withdrawn(start):
+                await run_turn(plan, self, start)
         except StoreError:
             raise
         except TowlineError as error:
@@ -308,8 +309,14 @@ class Runner:
             plan.cancel()
             await asyncio.wait({plan})
 
+    def _withdrawn(self, start: Start) -> bool:
+        """Whether its prompt was taken back while the turn was being made ready."""
+        return not start.attempt and start.prompt in self._log.ahead.withdrawn
+
     async def _give_up(self, start: Start, why: Fault | Stop) -> None:
         """End a turn that cannot run: the prompt was admitted, so it gets its answer."""
+        if self._withdrawn(start):
+            return
         view = self._log.ahead.view
         if view.turn is None:
             self.emit(TurnStarted(prompt=start.prompt, model=view.model, limits=_NO_LIMITS))
