@@ -10,6 +10,7 @@ import pytest
 from towline_agent import mint_now
 from towline_agent.testing import ScriptedProvider, call
 from towline_protocol import (
+    PromptAccepted,
     PromptWithdrawn,
     QuestionAsked,
     QuestionResolved,
@@ -99,7 +100,7 @@ async def test_a_prompt_that_is_withdrawn_while_its_turn_is_made_ready_never_run
     async with open_test_app(provider, root=tmp_path, connect=connect) as built:
         client = AppClient(built)
         session = await client.create()
-        prompt = (await client.prompt(session, "do not")).prompt
+        prompt = (await client.prompt(session, "do not")).read(PromptAccepted).prompt
         async with asyncio.timeout(PATIENCE_S):
             await asked.wait()
         path = f"/api/sessions/{session}/prompts/{prompt}/withdraw"
