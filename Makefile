@@ -99,7 +99,7 @@ CHANGED = $(shell { git diff HEAD --name-only --diff-filter=d; git ls-files --ot
 check: lint-style
 	$(if $(CHANGED),@echo 'Checking the types of the changed files ...' && $(BIN)/basedpyright $(CHANGED))
 	@echo 'Running the fast tests ...'
-	@$(BIN)/pytest -q -n auto --inline-snapshot=disable --hypothesis-profile=quick -m 'not slow and not model and not chromium'
+	@$(BIN)/pytest -q -n auto --inline-snapshot=disable --hypothesis-profile=quick -m 'not (slow or wide or model or chromium)'
 
 lint: lint-style
 	@echo 'Checking the types ...'

@@ -45,6 +45,8 @@ from towline_server.api.handlers import HANDLERS
 from towline_server.main import BuiltApp
 from towline_server.testing import AppClient, Reply, open_test_app
 
+pytestmark = pytest.mark.wide
+
 BODIES: dict[type[msgspec.Struct], msgspec.Struct] = {
     AddUser: AddUser(name="bob", password="a password"),
     AnswerPermission: AnswerPermission(option="allow_once", digest="0" * 64),

@@ -21,6 +21,8 @@ from towline_server.errors import StoreCorrupt, StoreError
 from towline_server.store.sqlite_store import STORE_FILE, open_store
 from towline_server.testing import AppClient, open_test_app
 
+pytestmark = pytest.mark.wide
+
 NOW_MS = 4_000_000_000_000
 PAGE = 4096
 FLIPS = 12

@@ -20,6 +20,8 @@ from towline_server.store.lineage import NOTE_FILE
 from towline_server.store.lock import take_lock
 from towline_server.store.sqlite_store import STORE_FILE, open_store
 
+pytestmark = pytest.mark.wide
+
 NOW_MS = 4_000_000_000_000
 
 Damage = Callable[..., None]
