@@ -10,11 +10,14 @@ import pytest
 from towline_agent import Provider, TextPiece, Tool, mint_now, tool
 from towline_agent.testing import FakeClock, ScriptedProvider, call
 from towline_protocol import (
+    CloseSession,
     Envelope,
     MessageDiscarded,
+    Notice,
     PermissionRequested,
     PermissionResolved,
     PromptAccepted,
+    SessionClosed,
     SessionId,
     ToolEnded,
     ToolResult,
@@ -256,6 +259,40 @@ async def test_a_queue_that_the_server_s_own_end_stopped_runs_on(
     async with server.up("two") as client:
         view = await client.until(session, ran(2))
     assert block_text(view.messages[-1].content) == "two"
+
+
+@pytest.mark.rules("C5.4", "S12")
+async def test_a_summary_that_a_restart_cut_is_told_to_have_come_to_nothing_once(
+    server: Server,
+) -> None:
+    async with server.up("one", [asyncio.Event()]) as client:
+        session = await client.create()
+        await client.prompt(session, "first")
+        await client.until(session, ran(1))
+        path = f"/api/sessions/{session}/compact"
+        assert (await client.ask("POST", path)).status == 202
+    for _ in range(2):
+        async with server.up() as client:
+            log = await client.log(session)
+        notices = [e.event.code for e in log if isinstance(e.event, Notice)]
+        assert notices == ["compacting", "not_compacted"]
+
+
+@pytest.mark.rules("C5.4")
+async def test_a_summary_that_a_close_cut_is_told_to_have_come_to_nothing(server: Server) -> None:
+    async with server.up("one", [asyncio.Event()]) as client:
+        session = await client.create()
+        await client.prompt(session, "first")
+        await client.until(session, ran(1))
+        assert (await client.ask("POST", f"/api/sessions/{session}/compact")).status == 202
+        closed = await client.ask("POST", f"/api/sessions/{session}/close", CloseSession())
+        assert closed.status == 200
+        log = await client.log(session)
+    assert [e.event.code for e in log if isinstance(e.event, Notice)] == [
+        "compacting",
+        "not_compacted",
+    ]
+    assert isinstance(log[-1].event, SessionClosed)
 
 
 @pytest.mark.rules("C5.14")

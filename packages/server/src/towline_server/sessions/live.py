@@ -184,6 +184,7 @@ class LiveSessions:
             await kill_process(process)  # no child runs beside the resumed turn (C5.6)
         start = loaded.start(self._clock.now_ms())
         live = self.add(id_, row.user, loaded)
+        live.tell_cut()
         fault = self._full.pop(id_, None)
         if start is not None:
             live.runner.resume(start, fault)

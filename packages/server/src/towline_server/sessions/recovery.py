@@ -15,6 +15,7 @@ from towline_protocol import (
     Event,
     Limits,
     MessageId,
+    Notice,
     PermissionId,
     PermissionRequested,
     PermissionResolved,
@@ -27,6 +28,7 @@ from towline_protocol import (
     QuestionAsked,
     QuestionId,
     QuestionResolved,
+    SessionClosed,
     SessionCreated,
     SessionView,
     StepEnded,
@@ -45,6 +47,7 @@ from towline_protocol import (
     parse_time,
     reduce,
 )
+from towline_server.auth.reserved_name import SERVER
 from towline_server.errors import StoreCorrupt
 from towline_server.sessions.meter import Meter
 from towline_server.sessions.offer import ClientState
@@ -55,7 +58,6 @@ __all__ = [
     "MAX_ATTEMPTS",
     "OPENING_CHARS",
     "ORPHANED",
-    "SERVER",
     "Loaded",
     "Piece",
     "load",
@@ -67,8 +69,6 @@ OPENING_CHARS: Final = 1000
 """Characters of the first prompt by which a session is found."""
 MAX_ATTEMPTS: Final = 3
 """How often a turn is resumed before it fails (C5.4)."""
-SERVER: Final = "server"
-"""Who stops a turn when the server itself shuts down (C5.14)."""
 ORPHANED: Final = "nobody was attached any more"
 """Why the server stops a turn that nobody watches (C5.13)."""
 
@@ -140,6 +140,8 @@ class Loaded:
     """Prompts that were taken back."""
     turns: set[TurnId] = field(default_factory=set[TurnId])
     """Every turn that was begun."""
+    tidying: bool = False
+    """Whether a summary was asked for outside of a turn, and nothing has told what came of it."""
     held: bool = False
     """Whether somebody stopped a turn and has said nothing since: what waits is held (C2.11)."""
 
@@ -226,9 +228,21 @@ def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> No
     loaded.transcript.add(envelope.event, private, envelope.turn)
     loaded.meter.take(envelope.event)
     loaded.clients.take(envelope.event)
+    _fold_tidying(loaded, envelope)
     _fold_turn(loaded, envelope.event)
     _fold_prompt(loaded, envelope.event)
     _fold_call(loaded, envelope.event)
+
+
+def _fold_tidying(loaded: Loaded, envelope: Envelope) -> None:
+    """Whether a summary that was asked for outside of a turn is still due."""
+    match envelope.event:
+        case Notice(code="compacting") if envelope.turn is None:
+            loaded.tidying = True
+        case Compacted() | Notice(code="not_compacted") | SessionClosed():
+            loaded.tidying = False
+        case _:
+            pass
 
 
 def _fold_prompt(loaded: Loaded, event: Event) -> None:

@@ -32,6 +32,7 @@ from towline_protocol import (
     TurnStarted,
     UsageError,
 )
+from towline_server.auth.reserved_name import SERVER
 from towline_server.errors import StoreError
 from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
@@ -40,7 +41,7 @@ from towline_server.sessions.fill import with_files
 from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
-from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED, SERVER
+from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED
 
 __all__ = ["Ask", "Runner"]
 
@@ -142,7 +143,7 @@ class Runner:
             if waits():
                 return  # nobody can answer any more: it is asked again after the restart (C5.8)
             await asyncio.wait({task}, timeout=_LOOK_S)
-        if not task.done():
+        if not task.done() and self._log.turn is not None:  # a summary is cut, and told of later
             self.interrupt(SERVER, "the server shuts down")
             await asyncio.wait({task}, timeout=_STOP_S)
 
@@ -158,6 +159,8 @@ class Runner:
 
         What does not end in time is cut off.
         """
+        if self._log.turn is None:
+            await self.cancel()  # a summary at most, which nobody will read
         self.draining = True
         self.interrupt(by, reason)
         if self._task is not None:
