@@ -10,7 +10,16 @@ import pytest
 
 from towline_agent import mint_now
 from towline_agent.testing import ScriptedProvider
-from towline_protocol import CloseSession, Problem, Resend, SessionId, Text
+from towline_protocol import (
+    CloseSession,
+    File,
+    FileInfo,
+    Problem,
+    Resend,
+    SendPrompt,
+    SessionId,
+    Text,
+)
 from towline_server.main import BuiltApp
 from towline_server.store import usage
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
@@ -133,6 +142,30 @@ async def test_who_waits_to_begin_a_turn_takes_one_of_the_places(
         replies = await asyncio.gather(*asked)
     assert [reply.read(Problem).reason for reply in refused] == ["session_limit"]
     assert sorted(reply.status for reply in replies) == [202, 202, 429]
+
+
+@pytest.mark.rules("C1.10")
+async def test_a_file_stays_for_the_prompt_that_names_it_when_its_last_session_goes_meanwhile(
+    client: AppClient, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await client.create(), await client.create()
+    file = (await client.ask("POST", "/api/files", b"a plan")).read(FileInfo).file
+    named = SendPrompt(content=(File(name="plan.txt", media_type="text/plain", file=file),))
+    await client.ask("POST", f"/api/sessions/{first}/prompts", named)
+    await client.until(first, ran(1))
+    with monkeypatch.context() as patched:
+        gate = _hold_budget(store, patched)
+        path = f"/api/sessions/{second}/prompts"
+        asked = asyncio.ensure_future(client.ask("POST", path, named))
+        async with asyncio.timeout(10):
+            await gate.reached.wait()
+        assert (await client.ask("DELETE", f"/api/sessions/{first}")).status == 200
+        gate.open.set()
+        assert (await asked).status == 202
+    await client.until(second, ran(1))
+    assert (await client.ask("GET", f"/api/files/{file}")).body == b"a plan"
+    assert (await client.ask("DELETE", f"/api/sessions/{second}")).status == 200
+    assert (await client.ask("GET", f"/api/files/{file}")).status == 404
 
 
 @pytest.mark.rules("C6", "C2.10")

@@ -68,9 +68,7 @@ class Files:
         """
         found = await self._store.query(partial(attachments.find, user=user, file=file))
         if found is None:
-            raise FileNotFound(
-                f"There is no file {file[:80]!r} of yours; upload it, or look at its session again."
-            )
+            raise _unknown(file)
         return found
 
     async def piece(self, user: str, file: str, number: int) -> bytes | None:
@@ -133,10 +131,11 @@ class Files:
                 raise UsageError("The 'data' of a block is no Base 64; encode it anew.")
             return await self.add(user, data, name=name)
         assert block.file is not None
-        try:
-            return await self.find(user, block.file)
-        except FileNotFound as error:
-            raise Rejected(error.message, reason="unknown_file") from error
+        hold = partial(attachments.hold, user=user, file=block.file, now_ms=self._now_ms())
+        held = await self._store.write(hold)
+        if held is None:
+            raise Rejected(_unknown(block.file).message, reason="unknown_file")
+        return held
 
 
 class _Upload:
@@ -228,6 +227,12 @@ def _named(block: Image | File, row: FileRow) -> Block:
         return Image(media_type=row.media_type, file=row.file)
     name = clean_name(block.name) if isinstance(block, File) else ""
     return File(name=name or row.name or "file", media_type=row.media_type, file=row.file)
+
+
+def _unknown(file: str) -> FileNotFound:
+    return FileNotFound(
+        f"There is no file {file[:80]!r} of yours; upload it, or look at its session again."
+    )
 
 
 def _too_slow() -> UsageError:

@@ -26,6 +26,7 @@ __all__ = [
     "find",
     "finish",
     "forget_session",
+    "hold",
     "put",
     "read_piece",
     "sweep",
@@ -124,6 +125,15 @@ def find(connection: sqlite3.Connection, user: str, file: str) -> FileRow | None
     if found is None:
         return None
     return FileRow(file=found[0], media_type=found[1], size=found[2], name=found[3])
+
+
+def hold(connection: sqlite3.Connection, user: str, file: str, *, now_ms: int) -> FileRow | None:
+    """Find a user's file, and keep it for the prompt that is about to name it.
+
+    The session that used it so far may be deleted before that prompt is kept.
+    """
+    connection.execute(_SQL["hold_file"], (now_ms + HELD_MS, file, user))
+    return find(connection, user, file)
 
 
 def read_piece(connection: sqlite3.Connection, user: str, file: str, number: int) -> bytes | None:

@@ -28,6 +28,9 @@ SELECT files.file, files.media_type, files.size, file_owners.name
 FROM file_owners JOIN files ON files.file = file_owners.file
 WHERE file_owners.file = ? AND file_owners.user = ?;
 
+-- name: hold_file
+UPDATE file_owners SET held_until_ms = max(held_until_ms, ?) WHERE file = ? AND user = ?;
+
 -- name: read_piece
 SELECT file_pieces.data
 FROM file_owners
