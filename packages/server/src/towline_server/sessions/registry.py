@@ -385,6 +385,7 @@ class Sessions:
             now_ms=self._clock.now_ms,
             on_broken=on_broken,
             on_shown=lambda: self._tell(id_),
+            on_usage=self._budget.note,
         )
         return Session(
             log,
