@@ -113,7 +113,9 @@ def _assistant(config: Config, console: Console) -> AgentSpec:
     found = find_tools(config.tools)
     for notice in found.notices:
         console.print(f"  {escape(show_visible(notice))}", soft_wrap=True, emoji=False)
-    return make_assistant(found.tools, config.fallbacks)
+    return make_assistant(
+        found.tools, config.fallbacks, trusts_client_effects=config.trusts_client_effects
+    )
 
 
 def _config(options: UpOptions, paths: Paths, environ: Mapping[str, str]) -> Config:
