@@ -92,8 +92,6 @@ def _operation(operation: Operation) -> dict[str, Any]:
         content = {"application/json": {"schema": _reference(operation.request)}}
         found["requestBody"] = {"required": True, "content": content}
     if operation.raw:
-        found["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
-    if operation.raw:
         found["requestBody"] = {"required": True, "content": {"*/*": {}}}
     if operation.open:
         found["security"] = []

@@ -46,7 +46,7 @@ def reduce(view: SessionView, frame: Frame) -> SessionView:
 
 def _apply(view: SessionView, envelope: Envelope) -> SessionView:
     event = envelope.event
-    if isinstance(event, Unknown):
+    if type(event) is Unknown:
         return msgspec.structs.replace(view, unknown=view.unknown + 1)
     fold = _FOLDS.get(type(event))
     return view if fold is None else fold(view, envelope, event)

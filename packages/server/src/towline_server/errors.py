@@ -27,6 +27,7 @@ TowlineError
 ├─ KeyReused                   one idempotency key, two bodies
 ├─ StillRunning                the first request of an idempotency key takes too long
 ├─ FileNotFound              no such file, or not this user's (C2.9)
+├─ UploadsFull                 too many bytes wait for prompts that name them
 ├─ BodyTooLarge, MediaUnsupported, RouteNotFound, MethodRefused, Draining
 ├─ DeadlineExceeded            a request took longer than it gave itself (C2.7)
 ├─ Starting                    the server is not up yet
@@ -82,6 +83,7 @@ __all__ = [
     "StoreLocked",
     "TooManyReaders",
     "TooManyTries",
+    "UploadsFull",
     "UpstreamUnavailable",
 ]
 
@@ -172,6 +174,12 @@ class FileNotFound(TowlineError):
     """There is no file of that hash, or it is not this user's; both look the same (C2.9)."""
 
     code: ClassVar[str] = "not_found"
+
+
+class UploadsFull(TowlineError):
+    """The user's uploads that no prompt names yet hold as many bytes as they may."""
+
+    code: ClassVar[str] = "capacity_exceeded"
 
 
 class BodyTooLarge(TowlineError):

@@ -108,7 +108,7 @@ async def serve(
     *,
     agents: Mapping[str, AgentSpec],
     connect: Connect,
-    default_model: str,
+    default_model: str | Callable[[], str],
     version: str,
     knows: Callable[[str], bool] = lambda model: True,
     providers: Providers | None = None,
@@ -127,7 +127,7 @@ async def serve(
         config: The settings.
         agents: The agents by name.
         connect: Finds a model's provider.
-        default_model: The model of a session that names none.
+        default_model: The model of a session that names none, or what tells it.
         version: The version that is shown to clients.
         knows: Whether there is a provider for a `provider/model`; says it at once.
         providers: Knows models and keeps keys; `None` when nobody does.

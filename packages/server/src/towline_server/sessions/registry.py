@@ -176,8 +176,9 @@ class Sessions:
             StoreError: It could not be kept.
         """
         source = await self.get(user, session)
-        rows = await read_log(self._store, session, source.last_seq)
-        pieces = take_upto([read_piece(row) for row in rows], turn)
+        pages = read_log(self._store, session, source.last_seq)
+        log = [read_piece(row) async for page in pages for row in page]
+        pieces = take_upto(log, turn)
         created = begin_fork(source, title)
         self._live.check_limit(user)
         fork = self._live.add(SessionId(self._mint("ses")), user, Loaded())
@@ -384,6 +385,7 @@ class Sessions:
             now_ms=self._clock.now_ms,
             on_broken=on_broken,
             on_shown=lambda: self._tell(id_),
+            on_usage=self._budget.note,
         )
         return Session(
             log,

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -287,9 +288,12 @@ class Runner:
             plan = await self._plan_unless_stopped(asked)
             if isinstance(plan, Stop):
                 return plan
-            if not start.attempt:  # a resumed turn keeps the bounds that it began with
-                limits = await self._budget.bound(self._log.user, plan.limits)
-                plan = msgspec.structs.replace(plan, limits=limits)
+            user = self._log.user
+            limits = await self._budget.bound(user, plan.limits)
+            if start.attempt:  # a resumed turn keeps the bounds that it began with
+                limits = plan.limits
+            used_up = partial(self._budget.used_up, user)
+            plan = msgspec.structs.replace(plan, limits=limits, used_up=used_up)
             if not self._withdrawn(start):
                 await run_turn(plan, self, start)
         except StoreError:

@@ -6,7 +6,7 @@ disk or a crash leaves neither without the other, and a copy of the store is who
 """
 
 import sqlite3
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ __all__ = [
     "PIECE_BYTES",
     "UPLOAD_MS",
     "FileRow",
+    "Waiting",
     "abort",
     "add_piece",
     "apply_files",
@@ -30,6 +31,7 @@ __all__ = [
     "put",
     "read_piece",
     "sweep",
+    "waiting",
 ]
 
 PIECE_BYTES: Final = 1024 * 1024
@@ -54,6 +56,21 @@ class FileRow(msgspec.Struct, frozen=True, kw_only=True):
     """Their number."""
     name: str = ""
     """What its owner calls it; may be empty."""
+
+
+class Waiting(NamedTuple):
+    """What a user uploaded and no prompt has named yet."""
+
+    size: int
+    """Bytes."""
+    until_ms: int
+    """When the first of them goes, in milliseconds since 1970."""
+
+
+def waiting(connection: sqlite3.Connection, user: str, *, now_ms: int, beside: str = "") -> Waiting:
+    """What of a user waits for a prompt that names it, but for the file `beside`."""
+    values = (user, beside, now_ms)
+    return Waiting(*connection.execute(_SQL["waiting_bytes"], values).fetchone())
 
 
 def begin(connection: sqlite3.Connection, now_ms: int) -> int:

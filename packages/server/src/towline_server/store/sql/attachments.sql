@@ -65,6 +65,15 @@ WHERE held_until_ms <= ? AND held_until_ms > 0 AND NOT EXISTS (
   WHERE file_uses.file = file_owners.file AND file_uses.user = file_owners.user
 );
 
+-- name: waiting_bytes
+SELECT coalesce(sum(files.size), 0), coalesce(min(file_owners.held_until_ms), 0)
+FROM file_owners JOIN files ON files.file = file_owners.file
+WHERE file_owners.user = ? AND file_owners.file != ? AND file_owners.held_until_ms > ?
+  AND NOT EXISTS (
+    SELECT 1 FROM file_uses
+    WHERE file_uses.file = file_owners.file AND file_uses.user = file_owners.user
+  );
+
 -- name: place_without_owner
 SELECT place FROM files
 WHERE file = ? AND NOT EXISTS (SELECT 1 FROM file_owners WHERE file_owners.file = files.file);
