@@ -171,7 +171,9 @@ WAYS: dict[str, tuple[Callable[[], Plan], str]] = {
         "provider_context_overflow",
     ),
     "room that is made": (
-        lambda: scripted_plan(ScriptedProvider(*_looks(7), too_long(), "There."), look),
+        lambda: scripted_plan(
+            ScriptedProvider(*_looks(7), too_long(), "They looked.", "There."), look
+        ),
         "end_turn",
     ),
     "empty answers": (lambda: scripted_plan(ScriptedProvider(answer(), "")), "provider_malformed"),
