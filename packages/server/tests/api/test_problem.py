@@ -8,6 +8,7 @@ import pytest
 import towline_server.errors
 from towline_protocol import FAULT_CODES, Fault, Problem, TowlineError, decode_answer
 from towline_server.api.problem import problem
+from towline_server.errors import StoreError
 
 
 def _refusals(kind: type[TowlineError] = TowlineError) -> Iterator[type[TowlineError]]:
@@ -35,6 +36,16 @@ def test_each_refusal_is_a_problem_with_all_that_the_contract_names(
     assert (reply.status_code, told.status, told.retry) == (row.status, row.status, row.retry)
     assert (told.code, told.detail, told.reason) == (kind.code, "It is so; do this.", "why")
     assert (told.request_id, told.details) == ("req_1", {"etag": "1"})
+
+
+@pytest.mark.rules("C2.2")
+@pytest.mark.parametrize("kind", [kind for kind in OURS if "code" in vars(kind)])
+def test_a_refusal_says_whose_limit_it_was(kind: type[TowlineError]) -> None:
+    scope = kind("It is so; do this.").fault().scope
+    if issubclass(kind, StoreError):
+        assert scope == "store"
+    else:
+        assert scope == ("limit" if FAULT_CODES[kind.code].status == 429 else None)
 
 
 @pytest.mark.rules("C2.4")

@@ -57,7 +57,7 @@ async def test_a_stop_ends_a_wait_at_once_and_the_next_message_works(tmp_path: P
     assert len(provider.requests) == 2
 
 
-@pytest.mark.rules("S31")
+@pytest.mark.rules("C2.2", "S31")
 @pytest.mark.parametrize("stated_s", [None, 1.0, THREE_DAYS_S])
 async def test_what_no_wait_mends_fails_at_once_whatever_time_it_names(
     tmp_path: Path, stated_s: float | None
@@ -74,4 +74,5 @@ async def test_what_no_wait_mends_fails_at_once_whatever_time_it_names(
     assert not [e for e in log if isinstance(e.event, Waiting)]
     (failed,) = [e.event for e in log if isinstance(e.event, TurnFailed)]
     assert (failed.fault.code, failed.fault.reason) == ("provider_quota", "quota")
+    assert failed.fault.scope == "plan"
     assert len(provider.requests) == 1
