@@ -25,7 +25,7 @@ test("code points are counted and cut as an iterator would", () => {
   }
 });
 
-// rules: W03
+// rules: W03 S37
 test.each([
   [{ awayMs: 1_000, thawed: false, working: true }, "stay"],
   [{ awayMs: HIDDEN_GRACE_MS, thawed: false, working: false }, "resume"],

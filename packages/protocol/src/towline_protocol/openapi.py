@@ -136,6 +136,7 @@ def _headers(operation: Operation) -> list[str]:
         "idempotency-key": operation.idempotent,
         "if-match": _takes_match(operation),
         "last-event-id": operation.stream,
+        CONTRACT_HEADER: True,
         "towline-timeout": not operation.stream,
         "traceparent": True,
         "x-request-id": True,
@@ -260,6 +261,11 @@ _PARAMETERS: Final[dict[str, Any]] = {
     ),
     "last-event-id": _header_parameter(
         "Last-Event-ID", "Go on after the stored event of this number.", {"type": "string"}
+    ),
+    CONTRACT_HEADER: _header_parameter(
+        CONTRACT_HEADER,
+        "The contract that the caller speaks; another major version is refused.",
+        {"const": CONTRACT_VERSION},
     ),
     "towline-timeout": _header_parameter(
         "towline-timeout",

@@ -43,7 +43,7 @@ TowlineError
 ```
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from towline_protocol import TowlineError
 
@@ -120,12 +120,14 @@ class SessionLimit(SessionError):
     """As many of the user's sessions are live as may be (C6); try again when one is not."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class TooManyReaders(SessionError):
     """All reader places of the session are taken (C6); try again when one has left."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class AlreadyAnswered(SessionError):
@@ -138,6 +140,7 @@ class InboxFull(SessionError):
     """Too many prompts wait in the session (C6)."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class Rejected(SessionError):
@@ -216,6 +219,7 @@ class TooManyTries(TowlineError):
     """Too many wrong codes or passwords in a short time; wait before the next one."""
 
     code: ClassVar[str] = "rate_limited"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class WrongPassword(TowlineError):
@@ -246,6 +250,7 @@ class TooManyTokens(TowlineError):
     """The user has as many tokens for programs as there may be; revoke one first."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class NotOffered(TowlineError):
@@ -276,6 +281,7 @@ class BudgetSpent(TowlineError):
     """The user's day has cost what it may (`daily_cost`); the next one begins at midnight, UTC."""
 
     code: ClassVar[str] = "rate_limited"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class ProviderNotFound(TowlineError):
@@ -321,18 +327,7 @@ class StoreError(TowlineError):
     """
 
     code: ClassVar[str] = "internal_error"
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry_after_s: float | None = None,
-        reason: str | None = None,
-        details: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            message, retry_after_s=retry_after_s, reason=reason, scope="store", details=details
-        )
+    usual_scope: ClassVar[str | None] = "store"
 
 
 class StoreFull(StoreError):

@@ -16,6 +16,7 @@ from towline_protocol import (
     Notice,
     PermissionRequested,
     PermissionResolved,
+    Problem,
     PromptAccepted,
     SessionClosed,
     SessionId,
@@ -139,6 +140,36 @@ async def test_an_answer_that_comes_before_the_request_is_offered_again_counts(
         log = await client.log(session)
     assert [call.status for call in view.calls] == ["completed"]
     assert len(_of(log, PermissionRequested)) == len(_of(log, PermissionResolved)) == 1
+
+
+@pytest.mark.rules("C5.10", "S17")
+async def test_after_a_restart_a_late_answer_is_still_refused_with_its_reason(
+    server: Server,
+) -> None:
+    script = (call("change"), "done", call("change"))
+    async with server.up(*script, tools=(_change,), mode="ask") as client:
+        answered = await client.create()
+        await client.prompt(answered, "change it")
+        one = (await client.until(answered, lambda view: bool(view.permissions))).permissions[0]
+        await client.answer(answered, one, "deny")
+        await client.until(answered, ran(1))
+        stopped = await client.create()
+        await client.prompt(stopped, "change it")
+        two = (await client.until(stopped, lambda view: bool(view.permissions))).permissions[0]
+        await client.interrupt(stopped)
+    async with server.up(tools=(_change,), mode="ask") as client:
+        for session, request, option, status, reason in (
+            (answered, one, "deny", 200, None),
+            (answered, one, "allow_once", 409, "already_resolved"),
+            (stopped, two, "allow_once", 410, "expired"),
+        ):
+            before = await client.log(session)
+            reply = await client.answer(session, request, option)
+            assert reply.status == status
+            assert reason is None or reply.read(Problem).reason == reason
+            view = await client.view(session)
+            assert (view.permissions, view.turn) == ((), None)
+            assert await client.log(session) == before  # nothing runs
 
 
 @pytest.mark.rules("C5.5", "S12", "S14")

@@ -60,7 +60,6 @@ class Budget:
                 f"Today has cost {spent:.2f} of the {self._daily_cost:.2f} US dollars that a day "
                 "may cost; go on after midnight (UTC), or raise `daily_cost` in the settings.",
                 retry_after_s=(midnight - now).total_seconds(),
-                scope="limit",
                 reason="budget",
             )
 

@@ -117,7 +117,6 @@ class LiveSessions:
                 f"{active} of your sessions are at work or being read; stop or leave one of them, "
                 "then try again.",
                 retry_after_s=_RETRY_S,
-                scope="limit",
                 reason="session_limit",
             )
 
