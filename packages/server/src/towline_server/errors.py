@@ -183,6 +183,7 @@ class UploadsFull(TowlineError):
     """The user's uploads that no prompt names yet hold as many bytes as they may."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class BodyTooLarge(TowlineError):
