@@ -150,6 +150,19 @@ class Loaded:
         """Messages that a crash left half written."""
         return tuple(message.id for message in self.view.open_messages)
 
+    @property
+    def only_waits(self) -> bool:
+        """Whether the open turn did nothing but wait for a person when its server ended.
+
+        Such an end is no attempt that failed: a question outlives any number of upgrades (S20).
+        """
+        asked = len(self.view.questions)
+        if not asked and not self.view.permissions:
+            return False
+        # the tool that asks has started itself, and nothing else may have
+        running = sum(record.started for record in self.journal.values())
+        return running <= asked and not self.view.open_messages
+
     def start(self, now_ms: int) -> Start | None:
         """How to resume the open turn; `None` when no turn is open."""
         turn = self.view.turn
@@ -158,7 +171,7 @@ class Loaded:
         return Start(
             turn=turn.id,
             prompt=turn.prompt,
-            attempt=turn.attempt + 1,
+            attempt=max(1, turn.attempt if self.only_waits else turn.attempt + 1),
             journal=dict(self.journal),
             spent=self.spent,
             elapsed_s=max(0.0, (now_ms - parse_time(turn.started)) / 1000),
