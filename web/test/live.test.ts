@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { IDLE, LINK_TIMES, type LinkState } from "../src/core/link.ts";
+import { IDLE, type LinkState } from "../src/core/link.ts";
 import { emptyView, reduce } from "../src/core/reducer.ts";
 import { Live, type LiveSink } from "../src/platform/live.ts";
 import type { Incoming } from "../src/protocol/events.ts";
-import type { Hello, SessionView } from "../src/protocol/types.gen.ts";
+import type { Fault, Hello, SessionView } from "../src/protocol/types.gen.ts";
 import { FakeServer, FakeStream, json, problem } from "./fake_server.ts";
 
 const TIME = "2026-01-31T09:00:00.000Z";
@@ -24,15 +24,18 @@ class Sink implements LiveSink {
   state: LinkState = IDLE;
   hellos: Hello[] = [];
   views = 0;
+  taken = 0;
+  fault: Fault | undefined;
 
   view(view: SessionView): void {
     this.current = view;
     this.views += 1;
   }
 
-  frames(frames: readonly Incoming[]): { seq: number; lost: boolean } {
+  frames(frames: readonly Incoming[]): { lost: boolean } {
     for (const frame of frames) this.current = reduce(this.current, frame);
-    return { seq: this.current.seq, lost: this.current.lost };
+    this.taken += frames.length;
+    return { lost: this.current.lost };
   }
 
   hello(hello: Hello): void {
@@ -41,6 +44,10 @@ class Sink implements LiveSink {
 
   link(state: LinkState): void {
     this.state = state;
+  }
+
+  gaveUp(fault: Fault): void {
+    this.fault = fault;
   }
 }
 
@@ -60,11 +67,11 @@ beforeEach(() => {
       return stream.response;
     });
   sink = new Sink();
-  live = new Live("ses_a", "page_1", sink, LINK_TIMES);
+  live = new Live("ses_a", "page_1", sink);
 });
 
 afterEach(() => {
-  live.put({ type: "close" });
+  live.close();
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });
@@ -73,7 +80,7 @@ afterEach(() => {
 const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 async function goLive(): Promise<FakeStream> {
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
   const stream = streams.at(-1) as FakeStream;
   stream.send(HELLO, "hello");
@@ -169,7 +176,7 @@ test("45 s without a byte count as a cut; a comment is a byte", async () => {
 
 test("stop aborts the request and nothing more comes of it", async () => {
   const stream = await goLive();
-  live.put({ type: "stop" });
+  live.stop();
   stream.send(stored(3));
   await vi.advanceTimersByTimeAsync(120_000);
   expect(sink.state.phase).toBe("idle");
@@ -180,23 +187,23 @@ test("stop aborts the request and nothing more comes of it", async () => {
 // rules: C4.4
 test("a session that is gone is told as gone", async () => {
   server.on(`GET ${VIEW}`, () => problem(404, "not_found"));
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
-  expect(sink.state).toMatchObject({ phase: "failed", failure: "gone" });
+  expect(sink.state).toMatchObject({ phase: "failed", failed: "gone" });
 });
 
 // rules: C2.1
 test("a stream without our header is not ours", async () => {
   server.on(`GET ${EVENTS}`, () => new FakeStream({}).response);
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
-  expect(sink.state).toMatchObject({ phase: "failed", failure: "contract_unavailable" });
+  expect(sink.state).toMatchObject({ phase: "failed", failed: "contract_unavailable" });
 });
 
 // rules: C4.7
 test("a proxy's 404 in front of the stream is no end of the session", async () => {
   server.on(`GET ${EVENTS}`, () => new Response("No", { status: 404 }));
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
   expect(sink.state.phase).toBe("retrying");
 });
@@ -204,9 +211,9 @@ test("a proxy's 404 in front of the stream is no end of the session", async () =
 // rules: C4.6
 test("a refused credential is asked for twice more, then a person must sign in", async () => {
   server.on(`GET ${VIEW}`, () => problem(401, "unauthorized"));
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(server.to(VIEW)).toHaveLength(3);
-  expect(sink.state).toMatchObject({ phase: "failed", failure: "unauthorized" });
+  expect(sink.state).toMatchObject({ phase: "failed", failed: "unauthorized" });
 });

@@ -79,13 +79,12 @@ function keepChat(): () => void {
     chat.peek()?.start();
   });
   const stopWatching = watchPageLife({
-    working: () => chat.peek()?.turn.peek() != null,
-    hidden: () => chat.peek()?.stop(),
+    hidden: (awayMs) => chat.peek()?.stop(awayMs),
     online: () => chat.peek()?.retryNow(),
-    woken: (how) => {
+    woken: (awayMs) => {
       const open = chat.peek();
-      if (how !== "resume") open?.stop();
-      open?.start(how === "rebuild");
+      open?.stop(awayMs);
+      open?.start();
     },
   });
   return () => {

@@ -23,7 +23,7 @@ export function ChatPage({ chat }: { chat: Chat }) {
         {chat.loaded.value ? <MessageList chat={chat} /> : <NotLoaded chat={chat} />}
         <div class="dock">
           <MaybeRequests chat={chat} />
-          {chat.state.value.failure !== "gone" && (
+          {chat.state.value.failed !== "gone" && (
             <Composer key={chat.session} session={chat.session} chat={chat} />
           )}
         </div>
@@ -42,9 +42,9 @@ function MaybeRequests({ chat }: { chat: Chat }) {
 
 /** A session of which nothing has come yet. */
 function NotLoaded({ chat }: { chat: Chat }) {
-  const { phase, failure, failures } = chat.state.value;
-  if (failure === "gone") return <Notice text={t("chat.missing")} />;
-  if (failure !== null || failures > 1) {
+  const { phase, failed, failures } = chat.state.value;
+  if (failed === "gone") return <Notice text={t("chat.missing")} />;
+  if (failed !== null || failures > 1) {
     return (
       <Notice text={t("chat.failed")}>
         <Button onClick={() => chat.retryNow()}>{t("retry")}</Button>
