@@ -58,6 +58,7 @@ let live: Live;
 
 beforeEach(() => {
   vi.useFakeTimers();
+  vi.spyOn(Math, "random").mockReturnValue(0.5);
   streams = [];
   server = new FakeServer()
     .on(`GET ${VIEW}`, () => json({ log: "log_a", seq: 2, view: { ...emptyView(), seq: 2 } }))
@@ -73,6 +74,7 @@ beforeEach(() => {
 afterEach(() => {
   live.close();
   vi.useRealTimers();
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 
@@ -117,11 +119,12 @@ test("a cut of any kind goes on from the last event that was applied", async () 
   await settle();
   expect(cursors()).toEqual(["2", "4", "5"]);
   expect(sink.current.notices.map(({ message }) => message)).toEqual(["3", "4", "5"]);
-  expect(sink.views).toBe(1);
+  expect([sink.views, sink.taken]).toEqual([1, 3]);
 });
 
 // rules: C4.3 W05
 test("a hole, a gap and another log each fetch the view anew", async () => {
+  vi.spyOn(Math, "random").mockReturnValue(0);
   const stream = await goLive();
   stream.send(stored(4));
   await settle();
@@ -151,9 +154,10 @@ test("a frame that cannot be read is counted and passed over", async () => {
 });
 
 // rules: C3.6
-test("a reset comes back after its time", async () => {
+test("a close that was announced is waited out as it says", async () => {
   const stream = await goLive();
   stream.send({ retry_ms: 1_500 }, "reset");
+  stream.end();
   await settle();
   await vi.advanceTimersByTimeAsync(1_499);
   expect(streams).toHaveLength(1);
@@ -216,4 +220,132 @@ test("a refused credential is asked for twice more, then a person must sign in",
   await vi.advanceTimersByTimeAsync(1_000);
   expect(server.to(VIEW)).toHaveLength(3);
   expect(sink.state).toMatchObject({ phase: "failed", failed: "unauthorized" });
+  expect(sink.fault).toMatchObject({
+    code: "unauthorized",
+    scope: "client.auth",
+    details: { attempts: 2 },
+  });
+  await vi.advanceTimersByTimeAsync(600_000);
+  live.retryNow();
+  expect(server.to(VIEW)).toHaveLength(3);
+  live.start(false);
+  expect(server.to(VIEW)).toHaveLength(4);
+});
+
+// rules: C4.1 C4.6
+test("a credential that was renewed meanwhile, as by another tab, goes on without a word", async () => {
+  const stream = await goLive();
+  const follow = (): Response => {
+    const opened = new FakeStream();
+    streams.push(opened);
+    return opened.response;
+  };
+  const answers = [() => problem(401, "unauthorized"), () => problem(401, "unauthorized"), follow];
+  server.on(`GET ${EVENTS}`, () => (answers.shift() ?? follow)());
+  stream.break();
+  await settle();
+  expect(sink.state.phase).toBe("auth_expired");
+  await vi.advanceTimersByTimeAsync(1_000);
+  streams.at(-1)?.send(HELLO, "hello");
+  await settle();
+  expect(sink.state).toMatchObject({ phase: "live", refusals: 0 });
+  expect(sink.fault).toBeUndefined();
+});
+
+// rules: C4.7
+test("a network's sign-in page of any status is waited out, for the view as for the stream", async () => {
+  server.on(`GET ${VIEW}`, () => new Response("<p>Pay here</p>", { status: 401 }));
+  live.start(false);
+  await settle();
+  expect(sink.state).toMatchObject({ phase: "retrying", failures: 2, refusals: 0 });
+  server.on(`GET ${VIEW}`, () => json({ log: "log_a", seq: 2, view: emptyView() }));
+  server.on(`GET ${EVENTS}`, () => new Response("<p>Pay here</p>", { status: 511 }));
+  live.retryNow();
+  await settle();
+  expect([sink.views, sink.state.phase]).toEqual([1, "retrying"]);
+});
+
+// rules: C2.1 C4.1
+test("one that calls itself a success is not taken for one, and start asks anew", async () => {
+  server.on(`GET ${VIEW}`, () => new Response("<p>Pay here</p>", { status: 200 }));
+  live.start(false);
+  await settle();
+  expect(sink.state).toMatchObject({ phase: "failed", failed: "contract_unavailable" });
+  expect(sink.fault?.code).toBe("capability_unavailable");
+  server.on(`GET ${VIEW}`, () => json({ log: "log_a", seq: 2, view: emptyView() }));
+  await goLive();
+});
+
+// rules: C4.2 C4.3 C4.7
+test("back from the background the cursor is enough, but not after a minute of a running turn", async () => {
+  await goLive();
+  live.stop();
+  await vi.advanceTimersByTimeAsync(59_000);
+  live.start(true);
+  await settle();
+  expect([sink.views, streams.length]).toEqual([1, 2]);
+  // A page that slept learns of it when it is awake: the moment it went counts, not that one.
+  live.stop(60_001);
+  live.start(true);
+  await settle();
+  expect([sink.views, streams.length]).toEqual([2, 3]);
+  live.stop(3_600_000);
+  live.start(false);
+  await settle();
+  expect([sink.views, streams.length]).toEqual([2, 4]);
+});
+
+// rules: C4.5
+test("who will not wait for the next try need not", async () => {
+  server.on(`GET ${VIEW}`, () => problem(503, "draining", { retry_after_s: 60 }));
+  live.start(false);
+  await settle();
+  expect([server.to(VIEW).length, sink.state.phase]).toEqual([1, "retrying"]);
+  live.retryNow();
+  await settle();
+  expect(server.to(VIEW)).toHaveLength(2);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(server.to(VIEW)).toHaveLength(3);
+});
+
+// rules: C4.5
+test("a head that does not come in 10 s is not waited for any longer", async () => {
+  server.on(`GET ${EVENTS}`, () => new Promise<Response>(() => undefined));
+  live.start(false);
+  await settle();
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(server.to(EVENTS)).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(2);
+  expect(server.to(EVENTS)).toHaveLength(2);
+  expect(server.to(EVENTS)[0]?.signal?.aborted).toBe(true);
+});
+
+// rules: C3.7 C4.1
+test("the stream of a closed session ends for good", async () => {
+  const stream = await goLive();
+  const event = { type: "session_closed", reason: "done" };
+  stream.send({ seq: 3, session: "ses_a", time: TIME, event });
+  await settle();
+  stream.end();
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect([sink.state.phase, streams.length]).toEqual(["closed", 1]);
+});
+
+// rules: C1.5 C4.3
+test("a delta that leaves a hole fetches the view anew", async () => {
+  const stream = await goLive();
+  const envelope = (seq: number | null, event: object): Record<string, unknown> => ({
+    ...(seq !== null && { seq }),
+    session: "ses_a",
+    turn: "trn_1",
+    time: TIME,
+    event,
+  });
+  stream.send(envelope(3, { type: "turn_started", prompt: "pmt_1", model: "m", limits: {} }));
+  stream.send(envelope(4, { type: "message_started", message: "msg_1", role: "assistant" }));
+  stream.send(
+    envelope(null, { type: "text_delta", message: "msg_1", block: 0, at: 9, text: "late" }),
+  );
+  await settle();
+  expect([sink.views, sink.state.losses]).toEqual([2, 1]);
 });

@@ -40,14 +40,7 @@ export const EN = {
 
   "turn.thinking": "Thinking",
   "turn.thought": "Thought",
-  "turn.writing": "Writing",
-  "turn.working": "Working",
-  "turn.waiting.you": "Waiting for you",
-  "turn.waiting": "Waiting ({reason})",
-  "turn.waiting.model": "Waiting for the model to be fetched and loaded",
-  "turn.waiting.rate": "Waiting for the provider",
   "turn.stopping": "Stopping…",
-  "turn.resumed": "Went on after a restart",
 
   "mark.turn_failed": "This turn failed",
   "mark.turn_cancelled": "Stopped",
@@ -75,23 +68,10 @@ export const EN = {
   "compose.queue": "Queue",
   "compose.stop": "Stop",
   "compose.closed": "This session is closed. Start a new chat to go on.",
-  "compose.held": "Waits its turn",
-  "send.sending": "Sending…",
-  "send.accepted": "Sent",
-  "send.refused": "Not sent: {message}",
   "send.unknown": "Not sure whether this arrived.",
-  "send.edit": "Edit",
-
-  "link.connecting": "Connecting…",
-  "link.retrying": "Reconnecting…",
-  "link.recovering": "Catching up…",
   "link.unavailable": "What answers here is not a towline server.",
   "link.version": "This page and the server speak different versions. Reload the page.",
-  "link.update": "A new version of this page is ready.",
   "link.reload": "Reload",
-
-  "status.done": "Answer complete",
-  "status.ask": "Approval needed",
 
   "error.network": "The server does not answer.",
   "error.timeout": "The server took too long.",

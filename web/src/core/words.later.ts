@@ -3,6 +3,25 @@
 import { addWords } from "./i18n.ts";
 
 export const EN_LATER = {
+  "turn.writing": "Writing",
+  "turn.working": "Working",
+  "turn.waiting.you": "Waiting for you",
+  "turn.waiting": "Waiting ({reason})",
+  "turn.waiting.model": "Waiting for the model to be fetched and loaded",
+  "turn.waiting.rate": "Waiting for the provider",
+  "turn.resumed": "Went on after a restart",
+  "compose.held": "Waits its turn",
+  "send.sending": "Sending…",
+  "send.accepted": "Sent",
+  "send.refused": "Not sent: {message}",
+  "send.edit": "Edit",
+  "link.connecting": "Connecting…",
+  "link.retrying": "Reconnecting…",
+  "link.recovering": "Catching up…",
+  "link.update": "A new version of this page is ready.",
+
+  "status.done": "Answer complete",
+  "status.ask": "Approval needed",
   "show.more": "Show all",
   "gate.title": "Sign in",
   "gate.lead": "This page talks to an agent that runs on {host}.",

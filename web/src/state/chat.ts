@@ -117,10 +117,13 @@ export class Chat implements LiveSink {
     this.stopping.value = turn.id;
     this.complaint.value = null;
     const path = { session: this.session };
-    this.complaint.value = await complaintOf(
+    const complaint = await complaintOf(
       deliver("interrupt", { path, key: newKey(), body: { turn: turn.id } }),
     );
-    if (this.complaint.peek() !== null) this.stopping.value = null;
+    // What came to its end meanwhile needs no stop any more.
+    if (complaint === null || this.stopping.peek() !== turn.id) return;
+    this.complaint.value = complaint;
+    this.stopping.value = null;
   }
 
   /** Answers a permission request; tells what was wrong when the answer was not taken. */

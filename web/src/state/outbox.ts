@@ -7,7 +7,6 @@ import { makeKey } from "../core/ids.ts";
 import {
   afterTry,
   type Entry,
-  faultOf,
   makeEntry,
   send,
   settle,
@@ -138,8 +137,8 @@ export async function deliver<Name extends OperationName>(
       }),
   });
   if (answer) return answer.value;
-  const { code = "network" } = faultOf(entry) ?? {};
-  throw new ApiFault(code, entry.state === "unknown" ? t("send.unknown") : entry.message);
+  const message = entry.state === "unknown" ? t("send.unknown") : entry.message;
+  throw new ApiFault(entry.code ?? "network", message);
 }
 
 async function tryPrompt(entry: PromptEntry, signal: AbortSignal): Promise<TryOutcome> {

@@ -6,12 +6,17 @@ import type { Chat } from "../../state/chat.ts";
 import { Button } from "../base/Button.tsx";
 import { lazy } from "../base/lazy.tsx";
 import { AppShell } from "../shell/AppShell.tsx";
-import { StatusRegion } from "../shell/StatusRegion.tsx";
 import { Composer } from "./Composer.tsx";
 import { MessageList } from "./MessageList.tsx";
 
 /** Open requests: nothing to show in most moments. */
 export const Requests = lazy(async () => (await import("../requests/RequestCard.tsx")).RequestCard);
+
+/** What a screen reader hears by itself. */
+const StatusRegion = lazy(
+  async () => (await import("../shell/StatusRegion.tsx")).StatusRegion,
+  true,
+);
 
 /** One session. */
 export function ChatPage({ chat }: { chat: Chat }) {

@@ -1,3 +1,4 @@
+import "../../core/words.later.ts";
 import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import type { Chat } from "../../state/chat.ts";

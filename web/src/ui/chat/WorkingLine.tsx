@@ -1,3 +1,4 @@
+import "../../core/words.later.ts";
 import { t } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";

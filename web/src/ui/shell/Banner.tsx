@@ -1,3 +1,4 @@
+import "../../core/words.later.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t, type Word } from "../../core/i18n.ts";
