@@ -9,6 +9,7 @@ export const EN_LATER = {
   "turn.waiting": "Waiting ({reason})",
   "turn.waiting.model": "Waiting for the model to be fetched and loaded",
   "turn.waiting.rate": "Waiting for the provider",
+  "turn.waiting.left": "{span} left",
   "turn.resumed": "Went on after a restart",
   "compose.held": "Waits its turn",
   "send.sending": "Sending…",
