@@ -91,7 +91,7 @@ async def _use_discovery(client: Client) -> None:
 async def _use_models(models: Models) -> None:
     assert (await models.list_models()).default == "scripted/model"
     assert (await models.list_providers()).providers[0].provider == "scripted"
-    assert (await models.change_provider("scripted", key="k", backup_keys=["b"])).key == "abcd"
+    assert (await models.change_provider("scripted", api_key="k", backup_keys=["b"])).key == "abcd"
     assert (await models.test_provider("scripted")).keys[0].works
     assert (await models.start_sign_in("scripted")).url == "http://here/consent"
     assert (await models.finish_sign_in("scripted", "http://back")).state == "ready"
@@ -108,7 +108,7 @@ async def _use_sessions(client: Client) -> SessionInfo:
     assert (await client.get_view(info.id)).view.title == "A talk"
     settings = await client.life.read(info.id)
     change = UpdateSession(title="The talk")
-    changed = await client.life.update(info.id, change, match=settings.tag, key="k")
+    changed = await client.life.update(info.id, change, if_match=settings.tag, key="k")
     assert changed.info.title == "The talk"
     kept = await client.upload(b"words", name="a.txt")
     assert (kept.name, kept.size) == ("a.txt", 5)
@@ -118,6 +118,7 @@ async def _use_sessions(client: Client) -> SessionInfo:
 
 async def _use_session(session: Session) -> None:
     await session.declare_tools(_LOCATE)
+    session.attend(["permission", "question"])
     asking = asyncio.create_task(session.ask("Hello"))
     async for view in session.views:
         for request in view.permissions:
