@@ -541,7 +541,9 @@ export interface Fault {
   readonly retry?: string;
   /** Seconds until a retry can help; `None` when unknown. */
   readonly retry_after_s?: number | null;
-  /** Whose limit or part it was: `turn`, `plan`, `limit`, `client.auth`, `store`. */
+  /**
+   * Whose limit or part it was: `turn`, `plan`, `limit`, `store`, `client.auth` or `client.outbox`.
+   */
   readonly scope?: string | null;
   /** A finer word out of an open list, for display (C2.2). */
   readonly reason?: string | null;
