@@ -33,6 +33,7 @@ from towline_client.link import (
     LoadView,
     Lost,
     ResetSeen,
+    RetryNow,
     RetrySeen,
     Start,
     Stop,
@@ -175,11 +176,15 @@ class Pump:
         """Do without the line for a while; the session stays. Idempotent."""
         self._steer(Stop)
 
+    def retry_now(self) -> None:
+        """Do not wait any longer for the next try. Means nothing while none is waited for."""
+        self._steer(RetryNow)
+
     def close(self) -> None:
         """End the line; `run` returns when all is put away."""
         self._steer(Close)
 
-    def _steer(self, kind: type[Start] | type[Stop] | type[Close] | type[Tick]) -> None:
+    def _steer(self, kind: type[Start | Stop | Close | RetryNow | Tick]) -> None:
         self._feed(kind(**self._when()))
 
     def _when(self) -> dict[str, Any]:

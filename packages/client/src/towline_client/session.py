@@ -156,6 +156,13 @@ class Session(Talk):
         """
         self._pump.stop()
 
+    def retry_now(self) -> None:
+        """Connect at once instead of at `connection.value.next_try_ms`: the network is back.
+
+        Idempotent; means nothing while no try is waited for.
+        """
+        self._pump.retry_now()
+
     async def close(self) -> None:
         """Let go of the line; the session itself lives on. Idempotent.
 
