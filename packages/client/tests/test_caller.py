@@ -285,6 +285,53 @@ async def test_the_credential_is_asked_for_every_request_and_not_for_open_ones()
     assert "token" not in repr(server.calls)
 
 
+@pytest.mark.rules("C4.6")
+async def test_a_credential_shows_in_no_repr_no_message_and_no_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = ScriptedServer()
+    caplog.set_level("DEBUG")
+    client = Client("", "hush", transport=ScriptedTransport(server))
+    async with asyncio.timeout(10), server, client:
+        session = await client.open()
+        await session.ask("Hello")
+        server.replies["me"] = deque([refuse("unauthorized", "It was revoked.")])
+        with pytest.raises(Unauthorized) as caught:
+            await client.me()
+        shown = [client, session, client.account, session.connection.value, caught.value]
+        assert "hush" not in repr([*shown, *server.calls, caught.value.fault()])
+    assert {call.token for call in server.calls} == {"hush"}
+    assert "hush" not in caplog.text
+
+
+@pytest.mark.rules("C4.6", "C4.9")
+async def test_a_credential_that_cannot_be_had_for_now_is_waited_for() -> None:
+    server = ScriptedServer()
+    missing = 0
+
+    async def credential() -> str:
+        nonlocal missing
+        if missing:
+            missing -= 1
+            raise ConnectionLost("The keeper of tokens does not answer; try again.")
+        return "token"
+
+    clock = ManualClock()
+    transport = ScriptedTransport(server)
+    client = Client("", credential, transport=transport, clock=clock)
+    async with asyncio.timeout(10), server, client:
+        session = await client.open()
+        missing = 4
+        server.sessions[session.id].hang_up()
+        asking = asyncio.create_task(session.ask("Hello"))
+        for _ in range(10):
+            for _ in range(30):
+                await asyncio.sleep(0)
+            clock.advance(1000)
+        assert await asking == "You said: Hello"
+        assert missing == 0
+
+
 async def test_ids_cannot_leave_their_place_in_the_path() -> None:
     server = ScriptedServer()
     async with _connect(server) as client:

@@ -21,7 +21,7 @@ import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from enum import Enum
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, Unpack
+from typing import Any, Final, Generic, Self, TypeVar, Unpack
 
 from towline_client.caller import Credential
 from towline_client.client import Client
@@ -223,6 +223,7 @@ class _Background:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._parents: list[asyncio.AbstractEventLoop] = []
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         if threading.current_thread() is self._thread:
@@ -230,18 +231,19 @@ class _Background:
             raise UsageError(
                 "This runs on the loop that the call would wait for; await the call of `api`."
             )
-        ended = threading.Event()
-        future = asyncio.run_coroutine_threadsafe(_until_ended(work, ended), self._living_loop())
+        loop, job = self._living_loop(), _Job(work)
         try:
-            return future.result()
+            return asyncio.run_coroutine_threadsafe(job.run(), loop).result()
         finally:
-            if not future.done():  # the script was interrupted: Ctrl-C ends the call, not the loop
-                future.cancel()
-                ended.wait(_TIDY_S)
+            if not job.ended.is_set():  # Ctrl-C ends the call, not the loop
+                loop.call_soon_threadsafe(job.give_up)
+                job.ended.wait(_TIDY_S)
 
     def leave_parent(self) -> None:
         """Forget the thread: a forked child has none."""
         self._lock = threading.Lock()
+        if self._loop is not None:
+            self._parents.append(self._loop)  # closing it would reach the parent's own
         self._loop = self._thread = None
 
     def _living_loop(self) -> asyncio.AbstractEventLoop:
@@ -255,16 +257,34 @@ class _Background:
             return self._loop
 
 
+class _Job(Generic[_T]):
+    """One call on the loop, which may be given up at any moment, even before it has begun."""
+
+    def __init__(self, work: Coroutine[Any, Any, _T]) -> None:
+        self.ended = threading.Event()
+        self._work = work
+        self._task: asyncio.Task[Any] | None = None
+
+    async def run(self) -> _T:
+        self._task = asyncio.current_task()
+        if self.ended.is_set():
+            raise asyncio.CancelledError
+        try:
+            return await self._work
+        finally:
+            self.ended.set()
+
+    def give_up(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            return
+        self._work.close()
+        self.ended.set()
+
+
 _background: Final = _Background()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_background.leave_parent)
-
-
-async def _until_ended(work: Coroutine[Any, Any, _T], ended: threading.Event) -> _T:
-    try:
-        return await work
-    finally:
-        ended.set()
 
 
 class _End(Enum):

@@ -162,11 +162,12 @@ class Client:
             kept = await self._scrollback.load(SessionId(session))
         opened = self._build(SessionId(session), reader or uuid.uuid4().hex, presentation, kept)
         self._sessions = [*(held for held in self._sessions if not held.closed), opened]
+        if kept is not None:
+            await asyncio.sleep(0)  # the line begins
+            return opened
         async for connection in opened.connection:
             if connection.phase in ("live", "failed") or connection.failures > 1:
                 break  # one failure may be a blip: the second try came at once
-            if kept is not None and connection.phase != "idle":
-                return opened
         if opened.connection.value.phase in ("live", "closed"):
             return opened
         error = opened.connection.value.error

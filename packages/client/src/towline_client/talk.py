@@ -80,7 +80,7 @@ class Talk:
         self._caller = caller
         self._courier = courier
         self._views = views
-        self._answered: set[str] = set()  # what the view may show as open a moment longer
+        self._answered: set[str] = set()  # requests that the view may show a moment longer
 
     @property
     def view(self) -> SessionView:
@@ -301,7 +301,7 @@ class Talk:
             body=AnswerPermission(option=option, digest=found.digest, note=note),
             options=options,
         )
-        self._answered.add(found.permission)
+        self._note_answered(found.permission)
         return answered
 
     async def answer_question(
@@ -332,7 +332,7 @@ class Talk:
             body=AnswerQuestion(answers=told),
             options=options,
         )
-        self._answered.add(id_)
+        self._note_answered(id_)
         return answered
 
     async def declare_tools(
@@ -441,6 +441,12 @@ class Talk:
             name, params={"session": self.id, **(params or {})}, body=body, options=options
         )
         return await self._courier.carry(call, answer, options, said)
+
+    def _note_answered(self, request: str) -> None:
+        view = self.view
+        opened = {each.permission for each in view.permissions}
+        opened |= {each.question for each in view.questions}
+        self._answered = (self._answered & opened) | {request}
 
     def _open_request(self, permission: PermissionId) -> PermissionRequested:
         for request in self.view.permissions:
