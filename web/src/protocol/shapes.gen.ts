@@ -49,7 +49,7 @@ export const STRUCTS: Record<string, string> = {
   PageArtifact: "kind=page error_code?:string|null url:string status:integer truncated?:boolean",
   Pairing: "code:string url:string qr?:string expires_at:string",
   Parent: "session:string call:string",
-  Partial: "message?:string|null content?:Block[] call?:string|null at?:integer output?:string",
+  Partial: "message?:string|null content?:Block[] call?:string|null at?:integer output?:string progress?:string|null fraction?:number|null",
   PermissionAnswered: "option:string",
   PermissionRequested: "type=permission_requested permission:string call:string tool:string title:string preview:Preview digest:string options:Option[] reason?:string|null expires_at:string",
   PermissionResolved: "type=permission_resolved permission:string option:string by:string note?:string|null",

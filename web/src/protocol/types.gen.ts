@@ -1037,8 +1037,8 @@ export interface Parent {
 }
 
 /**
- * All that is there so far of one open message or of one running call's output (C1.6). Either
- * `message` and `content`, or `call`, `at` and `output`.
+ * All that is there so far of one open message or of one running call (C1.6). Either `message` and
+ * `content`, or `call` and the rest.
  */
 export interface Partial {
   /** The open message. */
@@ -1051,6 +1051,10 @@ export interface Partial {
   readonly at?: number;
   /** The tail of the call's output. */
   readonly output?: string;
+  /** The call's last progress line. */
+  readonly progress?: string | null;
+  /** How far the call is, from 0 to 1; `None` when unknown. */
+  readonly fraction?: number | null;
 }
 
 /** The decision stands. */

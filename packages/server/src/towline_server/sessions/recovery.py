@@ -27,6 +27,7 @@ from towline_protocol import (
     QuestionAsked,
     QuestionId,
     QuestionResolved,
+    Reverted,
     SessionCreated,
     SessionView,
     StepEnded,
@@ -138,8 +139,10 @@ class Loaded:
     """Prompts that reached a turn."""
     withdrawn: set[PromptId] = field(default_factory=set[PromptId])
     """Prompts that were taken back."""
-    turns: set[TurnId] = field(default_factory=set[TurnId])
-    """Every turn that was begun."""
+    turns: dict[TurnId, int] = field(default_factory=dict[TurnId, int])
+    """Every turn that was begun, with the number of the event that brought its prompt."""
+    undone: list[range] = field(default_factory=list[range])
+    """The numbers of the events that the conversation went back behind."""
     held: bool = False
     """Whether somebody stopped a turn and has said nothing since: what waits is held (C2.11)."""
 
@@ -228,6 +231,7 @@ def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> No
     loaded.clients.take(envelope.event)
     _fold_turn(loaded, envelope.event)
     _fold_prompt(loaded, envelope.event)
+    _fold_undone(loaded, envelope.event, envelope.seq or 0)
     _fold_call(loaded, envelope.event)
 
 
@@ -240,11 +244,23 @@ def _fold_prompt(loaded: Loaded, event: Event) -> None:
             loaded.opening = block_text(event.content)[:OPENING_CHARS]
         case PromptDelivered():
             loaded.delivered.add(event.prompt)
-            loaded.turns.add(event.turn)
         case PromptWithdrawn():
             loaded.withdrawn.add(event.prompt)
             loaded.limits.pop(event.prompt, None)
             loaded.speaks.discard(event.prompt)
+        case _:
+            pass
+
+
+def _fold_undone(loaded: Loaded, event: Event, seq: int) -> None:
+    """Where turns begin, and what was undone."""
+    match event:
+        case PromptDelivered():
+            loaded.turns.setdefault(event.turn, seq)
+        case Reverted(to_turn=turn) if turn in loaded.turns:
+            first = loaded.turns[turn]
+            if not any(first in undone for undone in loaded.undone):
+                loaded.undone.append(range(first, seq))
         case _:
             pass
 
