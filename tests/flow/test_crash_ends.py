@@ -73,7 +73,9 @@ class Town:
         """Make one call, under one key, until it is answered."""
         while True:
             try:
-                return await self._caller.call(name, answer, key=f"once {name}", **more)
+                return await self._caller.call(
+                    name, answer, options={"key": f"once {name}"}, **more
+                )
             except ConnectionLost:
                 continue
 

@@ -178,7 +178,9 @@ class Crowd:
         key = f"key {self._words}"
         while True:
             try:
-                return await self._caller.call(name, answer, params=named, body=body, key=key)
+                return await self._caller.call(
+                    name, answer, params=named, body=body, options={"key": key}
+                )
             except ConnectionLost:
                 continue
             except CommandRejected:

@@ -336,6 +336,7 @@ __all__ = [
     "schema_hash",
     "show_outgoing",
     "strip_private",
+    "takes_match",
     "typescript_later",
     "typescript_shapes",
     "typescript_types",
@@ -444,6 +445,7 @@ _LATE: Final = {
         "Operation",
         "Query",
         "fault_codes",
+        "takes_match",
     ),
     "towline_protocol.outgoing": ("show_outgoing",),
     "towline_protocol.presentation": (

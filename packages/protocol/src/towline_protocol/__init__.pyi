@@ -196,6 +196,7 @@ from towline_protocol.operations import (
     Operation,
     Query,
     fault_codes,
+    takes_match,
 )
 from towline_protocol.outgoing import show_outgoing
 from towline_protocol.permissions import DENY, Option, permission_digest
@@ -448,6 +449,7 @@ __all__ = [
     "schema_hash",
     "show_outgoing",
     "strip_private",
+    "takes_match",
     "typescript_later",
     "typescript_shapes",
     "typescript_types",
