@@ -162,7 +162,7 @@ def test_a_face_is_one_file_of_names(name: str) -> None:
     assert sorted(named) == sorted(_public(tree) or [])
 
 
-@pytest.mark.parametrize("name", ["towline_agent", "towline_protocol"])
+@pytest.mark.parametrize("name", ["towline_agent", "towline_protocol", "towline_server"])
 def test_a_face_that_imports_late_has_the_names_of_its_stub(name: str) -> None:
     face = importlib.import_module(name)
     assert face.__file__ is not None

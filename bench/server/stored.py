@@ -23,7 +23,7 @@ _PROMPT: Final = "Please look at it once more, and tell me what you see. " * 4
 _ANSWER: Final = "It is much as it was before, apart from what has changed since. " * 8
 TEXT_BYTES: Final = len(_PROMPT) + len(_ANSWER)
 """What is said in a turn of two messages."""
-_ID: Final = re.compile(rb'"((?!ses_)[a-z]+_[0-9A-Za-z]{6,})"')
+_ID: Final = re.compile(rb'"((?!ses_)[a-z]+_[0-9a-z]{26})"')  # no event's type is as long
 _AT_ONCE: Final = 200  # sessions on their way into the store
 
 

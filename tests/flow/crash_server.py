@@ -51,6 +51,8 @@ class Order(msgspec.Struct, kw_only=True):
     """The mode of new sessions."""
     kill: str = ""
     """The place where it kills itself; empty for never."""
+    inside: int = 0
+    """It kills itself at the place of this number among those in answers and tools; 0 for never."""
     trace: bool = False
     """Whether it notes the places that it passes in the file `places`."""
     watch: str = "events"
@@ -86,6 +88,7 @@ class Fate:
         if order.trace:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             self._places = os.open(self._folder / "places", flags, 0o600)
+        self._inside = 0
         self._writes = 0
         self._starts = 0
         self._starting = order.watch == "start"
@@ -100,6 +103,13 @@ class Fate:
             os.write(self._places, f"{place}\n".encode())
         if place == self._order.kill:
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def meet_inside(self, place: str) -> None:
+        """Pass a place in an answer or in a tool."""
+        self._inside += 1
+        if self._inside == self._order.inside:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.meet(place)
 
     def on_commit(self, phase: str, appends: tuple[Append, ...]) -> None:
         """Pass the places of a commit."""
@@ -164,7 +174,7 @@ class Echo:
                 middle = len(block.text) // 2
                 on_piece(TextPiece(place, block.text[:middle]))
                 await asyncio.sleep(0)
-                self._fate.meet(f"answer {number} to {opening.partition(' ')[0]!r}")
+                self._fate.meet_inside(f"answer {number} to {opening.partition(' ')[0]!r}")
                 on_piece(TextPiece(place, block.text[middle:]))
                 await asyncio.sleep(0)
         return answer
@@ -237,10 +247,10 @@ _ROUNDS: Final[dict[str, Callable[[str], _Rounds]]] = {
 
 def _tools(fate: Fate, folder: Path) -> tuple[Tool, ...]:
     def act(context: ToolContext, name: str, word: str) -> str:
-        fate.meet(f"{name}: enter")
+        fate.meet_inside(f"{name}: enter")
         with (folder / "marks").open("a", encoding="utf-8") as file:
             file.write(f"{word} {context.call}\n")
-        fate.meet(f"{name}: acted")
+        fate.meet_inside(f"{name}: acted")
         return word
 
     @tool(name="mark", subject=lambda _: "any")

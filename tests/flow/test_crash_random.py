@@ -67,7 +67,8 @@ class Reaper:
     """
 
     def __init__(self, lane: Lane, order: dict[str, object], chance: random.Random) -> None:
-        self.kills = 0
+        self.kills: Counter[str] = Counter()
+        """What killed a server: the commit or the answer or tool that was drawn, or a frame."""
         self.last = 1
         """The highest number that was seen: where the next events come."""
         self.calm = asyncio.Event()
@@ -76,6 +77,7 @@ class Reaper:
         self._order = order
         self._chance = chance
         self._frames = 0
+        self._by = ""
         self._until = 0.0
         self._leaving = False
 
@@ -88,6 +90,7 @@ class Reaper:
         """A frame has come; it may be the last one of this server."""
         self._frames -= 1
         if self._frames == 0 and not self.calm.is_set():
+            self._by = "frame"
             self._lane.kill()
 
     async def keep(self) -> None:
@@ -97,7 +100,7 @@ class Reaper:
             if self._leaving:
                 return
             assert status == -signal.SIGKILL, status
-            self.kills += 1
+            self.kills[self._by] += 1
             await self._start()
 
     def leave(self) -> None:
@@ -107,19 +110,23 @@ class Reaper:
 
     async def _start(self) -> str:
         while True:
-            line = await self._lane.order({**self._order, "kill": self._draw()})
+            line = await self._lane.order({**self._order, **self._draw()})
             if line["word"] == "ready":
                 return line["url"]
             assert line["status"] == -signal.SIGKILL, line  # it did not get that far
-            self.kills += 1
+            self.kills[self._by] += 1
 
-    def _draw(self) -> str:
-        if self.kills >= KILLS or time.monotonic() > self._until:
+    def _draw(self) -> dict[str, object]:
+        """Where the next one dies."""
+        self._by = ""
+        if self.kills.total() >= KILLS or time.monotonic() > self._until:
             self.calm.set()
-            return ""
+            return {}
         self._frames = self._chance.randint(5, 80)
-        phase = self._chance.choice(("before", "after"))
-        return f"{phase} {self.last + self._chance.randint(1, 20)}"
+        self._by = self._chance.choice(("before", "after", "inside"))
+        if self._by == "inside":
+            return {"inside": self._chance.randint(1, 6)}
+        return {"kill": f"{self._by} {self.last + self._chance.randint(1, 20)}"}
 
 
 class Crowd:
@@ -350,4 +357,5 @@ async def test_a_server_killed_at_random_again_and_again_keeps_the_law(
     with capfd.disabled():
         took_s = time.monotonic() - began
         did = ", ".join(f"{name} {count}" for name, count in crowd.done.most_common())
-        sys.stdout.write(f"[seed {seed}: {reaper.kills} kills, {took_s:.0f} s; {did}] ")
+        kills = ", ".join(f"{count} {by}" for by, count in reaper.kills.most_common())
+        sys.stdout.write(f"[seed {seed}: killed {kills}; {took_s:.0f} s; {did}] ")

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,7 @@ from towline_protocol import (
     block_text,
     decode_frame,
     empty_view,
+    parse_time,
     reduce,
 )
 from towline_server import open_memory_store
@@ -321,6 +323,9 @@ async def test_a_reader_that_is_up_to_date_hears_at_once_and_then_again_and_agai
             frame = decode_frame(hello.event, hello.data)
             assert isinstance(frame, Hello)
             assert frame.last_seq == 1
+            assert frame.log == built.sessions.live[0].log.store.log
+            assert abs(parse_time(frame.now) - time.time() * 1000) < 60_000
+            assert frame.server_version == "0.0.0"
             await wire.until(lambda: wire.pieces.count(b": alive\n\n") >= 3)
             assert wire.ids == []
             assert not wire.ended

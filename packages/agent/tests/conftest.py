@@ -4,9 +4,11 @@ The rules say what each API asks of the conversation in a request, as its vendor
 says it when it refuses one. They share nothing with the code that they judge. They assert.
 """
 
+import asyncio
 import csv
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -387,6 +389,18 @@ def judge() -> Callable[[str, Model, Sequence[Request]], list[str]]:
         return [made.judge(request) for made in judges for request in requests]
 
     return send
+
+
+@pytest.fixture
+def pass_hour(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Has an hour go by at once for all that waits in the running loop, on its own thread."""
+
+    def pass_hour() -> None:
+        loop = asyncio.get_running_loop()
+        later_s = loop.time() - time.monotonic() + 3600
+        monkeypatch.setattr(loop, "time", lambda: time.monotonic() + later_s)
+
+    return pass_hour
 
 
 @pytest.fixture(scope="session")

@@ -232,21 +232,26 @@ async def test_a_timeout_of_the_tools_own_is_not_taken_for_ours() -> None:
 
 
 @pytest.mark.rules("A4.16", "A4.26")
-async def test_a_thread_that_takes_too_long_ends_unknown() -> None:
+async def test_a_thread_that_takes_too_long_ends_unknown(pass_hour: Callable[[], None]) -> None:
     release = ThreadEvent()
+    loop = asyncio.get_running_loop()
 
-    @tool(timeout_s=0.01)
+    @tool(timeout_s=60)
     def wait() -> str:
         """Wait in a thread."""
+        loop.call_soon_threadsafe(pass_hour)  # not before it runs: one that never began ends failed
         release.wait(10)
         return "late"
 
+    host = ScriptedHost()
     try:
-        (ended,) = ends(await run(wants(("wait", "{}")), wait))
+        plan = scripted_plan(ScriptedProvider(wants(("wait", "{}")), "Done."), wait)
+        await host.run(plan, within_s=3610)  # 10 s after that hour
     finally:
         release.set()
+    (ended,) = ends(host)
     assert ended.status == "unknown"
-    assert "longer than 0.01 s" in said(ended)
+    assert "longer than 60 s" in said(ended)
     assert "still running in a thread" in said(ended)
 
 

@@ -245,10 +245,14 @@ async def test_a_cancelled_caller_leaves_nothing_and_gets_its_cancel(
 
 @pytest.mark.rules("A4.8", "C1.20", "C1.23")
 @everywhere
-async def test_time_that_is_up_at_any_await_ends_the_turn_in_order(at: int) -> None:
+async def test_time_that_is_up_at_any_await_ends_the_turn_in_order(
+    at: int, pass_hour: Callable[[], None]
+) -> None:
     too_late = at == len(AWAITS)
     scene = Scene(at, GO_ON if too_late else HANG)
-    end = await scene.host.run(scene.plan(limits=Limits(wall_s=60.0 if too_late else 0.02)))
+    scene.pause.act = (lambda: None) if too_late else pass_hour
+    plan = scene.plan(limits=Limits(wall_s=600.0))
+    end = await scene.host.run(plan, within_s=10.0 if too_late else 3610.0)
     assert isinstance(end.event, TurnCompleted)
     assert end.event.stop_reason == ("end_turn" if too_late else "time_limit")
     assert scene.host.events[-1] is end.event

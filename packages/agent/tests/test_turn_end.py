@@ -9,6 +9,7 @@ import pytest
 from towline_agent.errors import (
     AbortTurn,
     AuthenticationFailed,
+    ContextOverflow,
     ProviderUnavailable,
     ResponseMalformed,
 )
@@ -53,6 +54,14 @@ def broken(*, streamed: bool = False, usage: Usage | None = None) -> StepFailed:
 
 def answer(*blocks: Text | Thinking | ToolCall, stop_reason: str = "end_turn") -> StepAnswer:
     return StepAnswer(content=blocks, stop_reason=stop_reason, usage=Usage(input=10, output=5))
+
+
+def _looks(count: int) -> list[StepAnswer]:
+    return [call("look", at=f"{number} " * 4000) for number in range(count)]
+
+
+def too_long() -> StepFailed:
+    return StepFailed(error=ContextOverflow("Too long.", reason="context_overflow"))
 
 
 @tool(effect="read")
@@ -156,6 +165,16 @@ WAYS: dict[str, tuple[Callable[[], Plan], str]] = {
     "provider error in mid-answer": (
         lambda: scripted_plan(ScriptedProvider([TextPiece(0, "We"), broken(streamed=True)])),
         "provider_auth",
+    ),
+    "no room": (
+        lambda: scripted_plan(ScriptedProvider(too_long())),
+        "provider_context_overflow",
+    ),
+    "room that is made": (
+        lambda: scripted_plan(
+            ScriptedProvider(*_looks(7), too_long(), "They looked.", "There."), look
+        ),
+        "end_turn",
     ),
     "empty answers": (lambda: scripted_plan(ScriptedProvider(answer(), "")), "provider_malformed"),
     "fault of ours": (

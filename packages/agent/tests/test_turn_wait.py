@@ -132,7 +132,7 @@ async def test_a_failed_try_leaves_nothing_in_the_history() -> None:
     assert sum(isinstance(event, MessageStarted) for event in host.events) == 1
 
 
-@pytest.mark.rules("A3.15", "A3.22", "A3.23", "A3.24")
+@pytest.mark.rules("A3.15", "A3.22", "A3.23", "A3.24", "S31")
 @pytest.mark.parametrize(
     ("stated_s", "waited_s"), [(None, 30.0), (0.2, 1.0), (45.0, 45.0), (3 * 86400.0, 120.0)]
 )
@@ -164,7 +164,7 @@ async def test_a_wait_is_no_step_and_uses_up_no_retry() -> None:
     assert isinstance(host.events[-1], TurnCompleted)
 
 
-@pytest.mark.rules("A3.12", "A3.24", "S28")
+@pytest.mark.rules("A3.12", "A3.24", "S28", "S31")
 @pytest.mark.parametrize("failed", [down(), limited()])
 async def test_a_stop_ends_a_wait(failed: StepFailed) -> None:
     host, clock = ScriptedHost(), FakeClock(held=True)

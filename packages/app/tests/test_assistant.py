@@ -31,6 +31,12 @@ def test_without_settings_it_has_the_built_in_tools() -> None:
     assert list(make_assistant(()).tools) == []
 
 
+@pytest.mark.rules("C5.12")
+@pytest.mark.parametrize("trusts", [False, True])
+def test_a_setting_says_whether_it_counts_what_clients_say_of_their_tools(trusts: bool) -> None:
+    assert make_assistant(trusts_client_effects=trusts).trusts_client_effects is trusts
+
+
 @asynccontextmanager
 async def model_server(bodies: list[dict[str, Any]]) -> AsyncGenerator[str]:
     """Answers each request with the same words, on a port of its own."""

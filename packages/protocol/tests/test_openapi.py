@@ -77,7 +77,7 @@ def test_the_parameters_of_a_path_and_a_query_are_all_told(row: Operation) -> No
 @rows
 def test_the_headers_that_an_operation_reads_are_told(row: Operation) -> None:
     refs = {part.get("$ref", "").rpartition("/")[2] for part in _entry(row)["parameters"]}
-    assert {"traceparent", "x-request-id"} <= refs
+    assert {CONTRACT_HEADER, "traceparent", "x-request-id"} <= refs
     assert ("idempotency-key" in refs) == row.idempotent
     assert ("towline-timeout" in refs) != row.stream
     assert ("last-event-id" in refs) == row.stream
@@ -108,7 +108,7 @@ def test_what_goes_in_and_out_is_told(row: Operation) -> None:
     else:
         assert kinds == (set() if row.answer is None else {"application/json"})
     taken = set(entry.get("requestBody", {}).get("content", {}))
-    assert bool(taken) == (row.request is not None or row.raw)
+    assert taken == ({"*/*"} if row.raw else {"application/json"} if row.request else set())
     assert (entry.get("security") == []) == row.open
 
 

@@ -22,6 +22,10 @@ from towline_protocol import (
     MessageStarted,
     Notice,
     Partial,
+    PermissionId,
+    PermissionRequested,
+    PermissionResolved,
+    Preview,
     PromptAdmitted,
     PromptDelivered,
     PromptId,
@@ -233,6 +237,46 @@ def test_frames_that_come_again_change_nothing(log: list[Envelope], data: st.Dat
         if data.draw(st.booleans()):
             twice.append(frame)
     assert fold(empty_view(), twice) == fold(empty_view(), log)
+
+
+def _requests() -> list[Envelope]:
+    """A log of requests that are made, moved and resolved."""
+    log = Log()
+    log.stored(SessionCreated(agent="helper", model="scripted/one", mode="ask"))
+    for number in range(3):
+        asked = PermissionRequested(
+            permission=PermissionId(f"prm_{number}"),
+            call=CallId(f"call_{number}"),
+            tool="run",
+            title="Run",
+            preview=Preview(kind="text", text="run"),
+            digest="d",
+            options=(),
+            expires_at="soon",
+        )
+        moved = msgspec.structs.replace(asked, expires_at="later")
+        resolved = PermissionResolved(permission=asked.permission, option="deny", by="me")
+        log.stored(asked, moved, resolved)
+    return log.frames
+
+
+@pytest.mark.rules("S10")
+@given(data=st.data())
+def test_of_two_subscriptions_in_any_order_the_newer_word_counts(data: st.DataObject) -> None:
+    log = _requests()
+    left = [list(log), list(log)]
+    view, resolved, shown = empty_view(), set[str](), set[str]()
+    while any(left):
+        late = data.draw(st.sampled_from([one for one in left if one]))
+        frame = late.pop(0)
+        view = reduce(view, frame)
+        if isinstance(frame.event, PermissionResolved):
+            resolved.add(frame.event.permission)
+        open_now = {request.permission for request in view.permissions}
+        assert not resolved & open_now
+        shown |= open_now
+    assert view == fold(empty_view(), log)
+    assert shown == resolved == {f"prm_{number}" for number in range(3)}
 
 
 @pytest.mark.rules("C4.2")

@@ -41,6 +41,9 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         orphan_turn_s = 20
         server_name = "desk"
         tools = ["my_tools.weather:all", "-coding"]
+        trusts_client_effects = true
+        live_sessions = 3
+        daily_cost = 2
         fallbacks = ["openai/gpt-5", "local/x"]
         hosts = ["Desk.Example.org", "fd00::1"]
         url = "https://desk.example.org/"
@@ -60,6 +63,9 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         orphan_turn_s=20,
         server_name="desk",
         tools=("my_tools.weather:all", "-coding"),
+        trusts_client_effects=True,
+        live_sessions=3,
+        daily_cost=2.0,
         fallbacks=("openai/gpt-5", "local/x"),
         hosts=("desk.example.org", "fd00::1"),
         url="https://desk.example.org",
@@ -84,6 +90,7 @@ def test_the_environment_writes_numbers_and_lists_as_text(file: Path) -> None:
         TOWLINE_DATA_DIR="/elsewhere",
         TOWLINE_TOOLS="mine.tools:all, -coding,",
         TOWLINE_FALLBACKS="a/b, c/d",
+        TOWLINE_TRUSTS_CLIENT_EFFECTS="True",
         TOWLINE_REQUIRE="not ours",
     )
     assert config.roots == (Path("/a"), Path("/b"))
@@ -91,6 +98,7 @@ def test_the_environment_writes_numbers_and_lists_as_text(file: Path) -> None:
     assert config.data_dir == Path("/elsewhere")
     assert config.tools == ("mine.tools:all", "-coding")
     assert config.fallbacks == ("a/b", "c/d")
+    assert config.trusts_client_effects is True
 
 
 def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +136,7 @@ def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ('url = "https://desk/x"', "'https://desk/x'", "an address without a path"),
         ('proxies = ["desk"]', "['desk']", "a list of addresses or networks"),
         ('proxies = "::1"', "'::1'", "a list of addresses or networks"),
+        ("trusts_client_effects = 1", "1", "true or false"),
         ('tools = "a:b"', "'a:b'", "a list of 'pkg.module:name'"),
         ('tools = ["weather"]', "['weather']", "'-NAME', which switches a set off"),
     ],
@@ -146,6 +155,10 @@ def test_a_value_that_is_not_allowed_is_named_with_what_is(
 def test_a_bad_variable_and_a_bad_flag_are_named(file: Path) -> None:
     with pytest.raises(UsageError, match=r"^The environment variable 'TOWLINE_PORT' is 'x'; all"):
         _load(file, TOWLINE_PORT="x")
+    with pytest.raises(
+        UsageError, match=r"'TOWLINE_TRUSTS_CLIENT_EFFECTS' is 'yes'; allowed: true"
+    ):
+        _load(file, TOWLINE_TRUSTS_CLIENT_EFFECTS="yes")
     with pytest.raises(UsageError, match=r"^The option --permission-window-s is 0\.0; all"):
         load_config(file, {}, data_dir=Path("/data"), flags={"permission_window_s": "0"})
 

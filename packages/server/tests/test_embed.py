@@ -34,10 +34,15 @@ from towline_server import (
     StoreLocked,
     create_app,
 )
+from towline_server.auth.reserved_name import RESERVED_NAMES
 from towline_server.stream.testing import Wire
 from towline_server.testing import AppClient
 
-USERS = {"ann's badge": Caller("ann"), "eve's badge": Caller("eve")}
+USERS = {
+    "ann's badge": Caller("ann"),
+    "eve's badge": Caller("eve"),
+    **{f"{name}'s badge": Caller(name) for name in RESERVED_NAMES},
+}
 
 
 async def who(connection: HTTPConnection) -> Caller | None:
@@ -108,6 +113,15 @@ async def test_who_the_outer_app_does_not_know_comes_not_in(tmp_path: Path) -> N
         assert (await outer.client().ask("GET", "/healthz")).status == 200
         elsewhere = await outer.client("ann's badge", "evil.example").ask("GET", "/api/auth/me")
         assert elsewhere.status == 403
+
+
+async def test_the_outer_app_calls_nobody_as_logs_call_what_nobody_decided(tmp_path: Path) -> None:
+    async with _mounted(_app(tmp_path, ScriptedProvider())) as outer:
+        for name in RESERVED_NAMES:
+            refused = await outer.client(f"{name}'s badge").ask("GET", "/api/auth/me")
+            problem = refused.read(Problem)
+            assert (refused.status, problem.reason) == (401, "reserved_name")
+            assert repr(name) in problem.detail
 
 
 @pytest.mark.parametrize(

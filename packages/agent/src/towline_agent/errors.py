@@ -112,6 +112,7 @@ class RateLimited(ProviderError):
     """Too many requests for now; `retry_after_s` says how long, when the provider does."""
 
     code: ClassVar[str] = "provider_rate_limit"
+    usual_scope: ClassVar[str | None] = "plan"
     limits: StatedLimits = StatedLimits()
     """What the provider said about its limits, so that the next minute can keep under them."""
 
@@ -120,6 +121,7 @@ class QuotaExhausted(ProviderError):
     """No credit or no plan left; waiting does not help."""
 
     code: ClassVar[str] = "provider_quota"
+    usual_scope: ClassVar[str | None] = "plan"
 
 
 class AuthenticationFailed(ProviderError):
@@ -206,3 +208,4 @@ class LimitReached(TowlineError):
     """A bound of the turn was reached where no orderly end is possible."""
 
     code: ClassVar[str] = "rejected"
+    usual_scope: ClassVar[str | None] = "turn"

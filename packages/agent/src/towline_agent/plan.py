@@ -23,6 +23,10 @@ def _jitter() -> float:
     return random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, guards nothing
 
 
+def _never() -> None:
+    return None
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """All that the loop needs beside the conversation."""
 
@@ -44,6 +48,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The session's rules; grows when a person allows something for the session."""
     limits: Limits = Limits()
     """The bounds of the turn."""
+    used_up: Callable[[], str | None] = _never
+    """Asked before each step for a bound that the host holds several turns to: the stop reason once
+    it is reached (A4.8)."""
     slot: Slot | None = None
     """Shared by all who ask the same model, when it serves few at once."""
     jitter: Callable[[], float] = _jitter

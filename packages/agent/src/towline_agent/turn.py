@@ -211,7 +211,7 @@ class _Turn:
                     return self._failed(misfit), misfit
                 self._correction = misfit.message
             self._repeat = find_repeat(self._host.transcript.messages())
-            over = self.spent.over(self._plan.limits)
+            over = self.spent.over(self._plan.limits) or self._plan.used_up()
             if over is not None:
                 return await self._stop_at(over)
             circle = self._circle()

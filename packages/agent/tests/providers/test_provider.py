@@ -26,8 +26,15 @@ from towline_agent.providers.base import (
 from towline_agent.providers.openai_chat.flags import ChatFlags
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.providers.transport import Transport, TransportFailed
-from towline_agent.testing import FakeClock, Scripted, ScriptedTransport, event_stream
-from towline_protocol import Message, Text, Usage
+from towline_agent.testing import (
+    FakeClock,
+    Scripted,
+    ScriptedHost,
+    ScriptedTransport,
+    event_stream,
+    scripted_plan,
+)
+from towline_protocol import Message, Text, TurnCompleted, Usage
 
 ASK = Request(model="m", messages=(Message("user", (Text(text="Hi"),)),))
 HELLO = event_stream(
@@ -142,6 +149,17 @@ async def test_a_stream_that_breaks_keeps_what_had_come(cause: str, kind: type) 
     assert type(result.error) is kind
     assert result.content == (Text(text="so far"),)
     assert result.streamed
+
+
+@pytest.mark.rules("A3.13", "S32")
+async def test_a_provider_that_says_nothing_is_asked_again_and_no_request_stays_open() -> None:
+    asked, transport = provider(Scripted(parts=(TransportFailed("idle"),)), HELLO)
+    host, clock = ScriptedHost(), FakeClock()
+    end = await host.run(scripted_plan(asked, clock=clock))
+    assert isinstance(end.event, TurnCompleted)
+    assert [message.role for message in host.transcript.messages()] == ["user", "assistant"]
+    assert (len(transport.calls), len(clock.sleeps)) == (2, 1)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 @pytest.mark.rules("A3.9")

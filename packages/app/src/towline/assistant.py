@@ -19,15 +19,23 @@ INSTRUCTIONS: Final = (
 
 
 def make_assistant(
-    tools: Iterable[Tool] | None = None, fallbacks: tuple[str, ...] = ()
+    tools: Iterable[Tool] | None = None,
+    fallbacks: tuple[str, ...] = (),
+    *,
+    trusts_client_effects: bool = False,
 ) -> AgentSpec:
     """The spec: tools and short instructions.
 
     Args:
         tools: What it may call; `None` for the built-in tools.
         fallbacks: Models that are asked when a session's own cannot serve.
+        trusts_client_effects: Whether the effects count that clients declare of their tools.
     """
     given = builtin_tools() if tools is None else tools
     return AgentSpec(
-        name=NAME, instructions=INSTRUCTIONS, tools=Toolset(given), fallbacks=fallbacks
+        name=NAME,
+        instructions=INSTRUCTIONS,
+        tools=Toolset(given),
+        fallbacks=fallbacks,
+        trusts_client_effects=trusts_client_effects,
     )

@@ -144,6 +144,17 @@ async def find_model(
     if choice is None:
         ours = choose_model(None, {})
         return replace(ours, why=silent + ours.why)
+    return await _renew(choice, environ, picks, stored, transport)
+
+
+async def _renew(
+    choice: Choice,
+    environ: Mapping[str, str],
+    picks: Picks | None,
+    stored: Mapping[str, Sequence[str]] | None,
+    transport: Transport | None,
+) -> Choice:
+    """The choice with the newest model of its provider, where only that one may be used (A2.88)."""
     provider, _, model = choice.model.partition("/")
     vendor = VENDORS.get(provider)
     picked = picks is not None and picks.last(provider) is not None
@@ -215,12 +226,34 @@ class Models:
         warm: Warm | None = None,
     ) -> None:
         self.choice = choice
-        """The model of new sessions."""
+        """The model of new sessions that are made now."""
         self._reach = reach or Reach()
         self._on_progress = on_progress
         self._on_note = on_note
         self._warm = warm
         self._local: LocalProvider | None = None
+
+    async def take_up(
+        self, provider: str, *, picks: Picks | None = None, transport: Transport | None = None
+    ) -> None:
+        """Give new sessions a model of a provider that can be asked from now on.
+
+        Only where there was none but our own: whoever has a model that works keeps it.
+
+        Args:
+            provider: The provider.
+            picks: What the person named last for each provider.
+            transport: Who asks it for its newest model; `None` for the process's own.
+        """
+        model = VENDORS[provider].default_model
+        found = Found(provider=provider, model=model, why="It can be asked since you set it up")
+        choice = _first((found,), picks)
+        if choice is None or not self.choice.local:
+            return
+        environ = self._reach.environ_of(provider)
+        choice = await _renew(choice, environ, picks, self._reach.stored, transport)
+        if self.choice.local:
+            self.choice = choice
 
     @property
     def local(self) -> LocalProvider:

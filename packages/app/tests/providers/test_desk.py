@@ -4,11 +4,13 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from towline.models import Choice, Models
+from towline.picks import Picks
 from towline.providers.desk import Desk
 from towline.providers.reach import Reach
 from towline.providers.settings import ProviderSettings, Setting
@@ -67,7 +69,7 @@ class Home:
         self.desk = Desk(
             self.reach,
             folder,
-            "openai/gpt-5",
+            lambda: "openai/gpt-5",
             wallet=self.wallet,
             clock=self.clock,
             transport=web,
@@ -278,6 +280,30 @@ async def test_a_key_that_cannot_be_read_now_is_told(home: Home) -> None:
     assert "locked" in str(info.problem)
 
 
+@pytest.mark.rules("A2.87")
+async def test_the_first_provider_that_can_be_asked_gives_new_sessions_their_model(
+    home: Home,
+) -> None:
+    models = Models(Choice(model=LOCAL, why="Nothing else is there."), reach=home.reach)
+    desk = Desk(
+        home.reach,
+        home.folder,
+        lambda: models.choice.model,
+        wallet=home.wallet,
+        transport=home.web,
+        on_ready=partial(models.take_up, picks=Picks(home.folder), transport=home.web),
+    )
+    await desk.change("custom", ChangeProvider(key=KEY))  # it has no address yet
+    assert models.choice.local
+    Picks(home.folder).remember("openai/gpt-5-mini")
+    await desk.change("openai", ChangeProvider(key=KEY))
+    assert models.choice.model == "openai/gpt-5-mini"
+    assert (await desk.models()).default == "openai/gpt-5-mini"
+    await desk.change("groq", ChangeProvider(key="gsk-another-0000"))
+    assert models.choice.model == "openai/gpt-5-mini"
+    await desk.aclose()
+
+
 class HeldStore(MemorySecretStore):
     """A store that does not answer until it is let go."""
 
@@ -296,7 +322,7 @@ async def test_a_keyring_that_hangs_holds_neither_the_loop_nor_the_request(tmp_p
     desk = Desk(
         reach,
         tmp_path,
-        LOCAL,
+        lambda: LOCAL,
         wallet=lambda: Wallet(store, MemorySecretStore(), tmp_path / "secrets.json"),
         limit_s=0.05,
     )
@@ -347,7 +373,7 @@ async def test_a_provider_that_does_not_answer_is_given_up(tmp_path: Path) -> No
     web = Web(KEY)
     web.held = asyncio.Event()
     reach = Reach({"OPENAI_API_KEY": KEY})
-    desk = Desk(reach, tmp_path, LOCAL, transport=web, limit_s=0.05)
+    desk = Desk(reach, tmp_path, lambda: LOCAL, transport=web, limit_s=0.05)
     fault = (await desk.test("openai")).fault
     assert fault is not None
     assert fault.reason == "no_answer"

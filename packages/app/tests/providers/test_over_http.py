@@ -90,7 +90,7 @@ async def test_a_key_set_by_the_command_counts_in_the_server_that_runs(
     reach = open_reach(environ)
     folder = find_paths(environ).data_dir
     models = Models(Choice(model="openai/gpt-5", why=""), reach=reach)
-    desk = Desk(reach, folder, "openai/gpt-5")
+    desk = Desk(reach, folder, lambda: "openai/gpt-5")
     secrets = iter([KEY, NEXT])
     monkeypatch.setattr(key_commands, "read_secret", _reads(secrets))
     screen = StringIO()

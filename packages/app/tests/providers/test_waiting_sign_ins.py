@@ -45,7 +45,7 @@ class Home:
         self.keyring, self.file = MemorySecretStore("the keyring"), MemorySecretStore("the file")
         self.folder = folder
         self.reach = Reach({})
-        self.desk = Desk(self.reach, folder, "gemini/x", wallet=self.wallet)
+        self.desk = Desk(self.reach, folder, lambda: "gemini/x", wallet=self.wallet)
 
     def wallet(self) -> Wallet:
         return Wallet(self.keyring, self.file, self.folder / "secrets.json")

@@ -23,6 +23,8 @@ class TowlineError(Exception):
 
     code: ClassVar[str] = "internal_error"
     """The fault code that this class stands for."""
+    usual_scope: ClassVar[str | None] = None
+    """Whose limit or part it is when the raiser does not say: see `Fault.scope` (C2.2)."""
 
     def __init__(
         self,
@@ -37,7 +39,7 @@ class TowlineError(Exception):
         self.message = message
         self.retry_after_s = retry_after_s
         self.reason = reason
-        self.scope = scope
+        self.scope = self.usual_scope if scope is None else scope
         self.details = details
 
     def fault(self) -> Fault:

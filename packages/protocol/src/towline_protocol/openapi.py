@@ -93,8 +93,6 @@ def _operation(operation: Operation) -> dict[str, Any]:
         content = {"application/json": {"schema": _reference(operation.request)}}
         found["requestBody"] = {"required": True, "content": content}
     if operation.raw:
-        found["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
-    if operation.raw:
         found["requestBody"] = {"required": True, "content": {"*/*": {}}}
     if operation.open:
         found["security"] = []
@@ -139,6 +137,7 @@ def _headers(operation: Operation) -> list[str]:
         "idempotency-key": operation.idempotent,
         "if-match": takes_match(operation),
         "last-event-id": operation.stream,
+        CONTRACT_HEADER: True,
         "towline-timeout": not operation.stream,
         "traceparent": True,
         "x-request-id": True,
@@ -259,6 +258,11 @@ _PARAMETERS: Final[dict[str, Any]] = {
     ),
     "last-event-id": _header_parameter(
         "Last-Event-ID", "Go on after the stored event of this number.", {"type": "string"}
+    ),
+    CONTRACT_HEADER: _header_parameter(
+        CONTRACT_HEADER,
+        "The contract that the caller speaks; another major version is refused.",
+        {"const": CONTRACT_VERSION},
     ),
     "towline-timeout": _header_parameter(
         "towline-timeout",

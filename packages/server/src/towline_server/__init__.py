@@ -1,14 +1,14 @@
 """Durable agent sessions: an event log, a live stream, recovery."""
 
+# pyright: reportUnsupportedDunderAll=false
+
+from importlib import import_module
+from typing import Final
+
 from towline_server.api.access import Authenticate, Caller
 from towline_server.api.accounts import OWNER, Accounts
 from towline_server.auth.password import check_new_password, check_user_name
 from towline_server.config import Config, load_config
-from towline_server.doctor.examine import examine_store
-from towline_server.doctor.finding import Finding
-from towline_server.doctor.machine import check_page, check_port
-from towline_server.doctor.repair import Repaired, repair_store
-from towline_server.doctor.store_file import copy_store
 from towline_server.embed import EmbeddedApp, create_app
 from towline_server.errors import (
     AccessDenied,
@@ -131,3 +131,22 @@ __all__ = [
     "repair_store",
     "serve",
 ]
+
+_LATE: Final = {
+    "towline_server.doctor.examine": ("examine_store",),
+    "towline_server.doctor.finding": ("Finding",),
+    "towline_server.doctor.machine": ("check_page", "check_port"),
+    "towline_server.doctor.repair": ("Repaired", "repair_store"),
+    "towline_server.doctor.store_file": ("copy_store",),
+}
+"""What only some programs need, by module: imported when they ask for it. Type checkers read
+`__init__.pyi`."""
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for late."""
+    home = next((module for module, names in _LATE.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"The module {__name__!r} has no attribute {name!r}.")
+    found = globals()[name] = getattr(import_module(home), name)
+    return found

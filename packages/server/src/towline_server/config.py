@@ -69,6 +69,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
     """Pages of other sites that may call this server: `scheme://host[:port]` each (C2.8), or `*`
     for any that comes with a token of its own."""
+    trusts_client_effects: bool = False
+    """Whether the effect counts that a client declares of a tool of its own; else each is `write`
+    (C5.12)."""
     tools: tuple[str, ...] = ()
     """Tools beside the ones that are there: `pkg.module:name` adds what stands there, `-NAME`
     switches a set off (A4.63, A4.64)."""
@@ -134,6 +137,12 @@ def _dollars(value: Any) -> float:
     return float(value)
 
 
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError  # noqa: TRY004 - as above
+    return value
+
+
 def _folder(value: Any) -> Path:
     try:
         path = Path(_text(value)).expanduser()
@@ -193,6 +202,10 @@ def _addresses(value: Any) -> tuple[str, ...]:
     return entries
 
 
+def _read_switch(text: str) -> object:
+    return {"true": True, "false": False}.get(text.strip().lower(), text)
+
+
 def _split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -232,6 +245,7 @@ _KEYS: Final[dict[str, _Key]] = {
     "origins": _Key(
         _origins, "a list of origins such as 'https://app.example.org', or ['*']", _split_list
     ),
+    "trusts_client_effects": _Key(_switch, "true or false", _read_switch),
     "tools": _Key(
         _tools,
         "a list of 'pkg.module:name', which adds tools, and '-NAME', which switches a set off",

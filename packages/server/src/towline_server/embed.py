@@ -185,7 +185,8 @@ def create_app(
         connect: Finds a model's provider.
         default_model: The model of a session that names none.
         authenticate: Says who a request comes from, `None` for nobody that is let in; left out,
-            the server has users and tokens of its own, see `towline users`.
+            the server has users and tokens of its own, see `towline users`. Nobody may be called
+            `cancel`, `deadline` or `server`: logs say so of what no user did.
         providers: Knows models and keeps keys; `None` when nobody does.
         pages: Whether the web page is served; it must then lie at the root of a host.
         version: The version that is shown to clients; that of this package when left out.

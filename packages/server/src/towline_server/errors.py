@@ -27,6 +27,7 @@ TowlineError
 ├─ KeyReused                   one idempotency key, two bodies
 ├─ StillRunning                the first request of an idempotency key takes too long
 ├─ FileNotFound              no such file, or not this user's (C2.9)
+├─ UploadsFull                 too many bytes wait for prompts that name them
 ├─ BodyTooLarge, MediaUnsupported, RouteNotFound, MethodRefused, Draining
 ├─ DeadlineExceeded            a request took longer than it gave itself (C2.7)
 ├─ Starting                    the server is not up yet
@@ -42,7 +43,7 @@ TowlineError
 ```
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from towline_protocol import TowlineError
 
@@ -82,6 +83,7 @@ __all__ = [
     "StoreLocked",
     "TooManyReaders",
     "TooManyTries",
+    "UploadsFull",
     "UpstreamUnavailable",
 ]
 
@@ -118,12 +120,14 @@ class SessionLimit(SessionError):
     """As many of the user's sessions are live as may be (C6); try again when one is not."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class TooManyReaders(SessionError):
     """All reader places of the session are taken (C6); try again when one has left."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class AlreadyAnswered(SessionError):
@@ -136,6 +140,7 @@ class InboxFull(SessionError):
     """Too many prompts wait in the session (C6)."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class Rejected(SessionError):
@@ -174,6 +179,13 @@ class FileNotFound(TowlineError):
     code: ClassVar[str] = "not_found"
 
 
+class UploadsFull(TowlineError):
+    """The user's uploads that no prompt names yet hold as many bytes as they may."""
+
+    code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
+
+
 class BodyTooLarge(TowlineError):
     """The body is larger than the operation takes (C6)."""
 
@@ -208,6 +220,7 @@ class TooManyTries(TowlineError):
     """Too many wrong codes or passwords in a short time; wait before the next one."""
 
     code: ClassVar[str] = "rate_limited"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class WrongPassword(TowlineError):
@@ -238,6 +251,7 @@ class TooManyTokens(TowlineError):
     """The user has as many tokens for programs as there may be; revoke one first."""
 
     code: ClassVar[str] = "capacity_exceeded"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class NotOffered(TowlineError):
@@ -268,6 +282,7 @@ class BudgetSpent(TowlineError):
     """The user's day has cost what it may (`daily_cost`); the next one begins at midnight, UTC."""
 
     code: ClassVar[str] = "rate_limited"
+    usual_scope: ClassVar[str | None] = "limit"
 
 
 class ProviderNotFound(TowlineError):
@@ -313,18 +328,7 @@ class StoreError(TowlineError):
     """
 
     code: ClassVar[str] = "internal_error"
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry_after_s: float | None = None,
-        reason: str | None = None,
-        details: dict[str, Any] | None = None,
-    ) -> None:
-        super().__init__(
-            message, retry_after_s=retry_after_s, reason=reason, scope="store", details=details
-        )
+    usual_scope: ClassVar[str | None] = "store"
 
 
 class StoreFull(StoreError):

@@ -47,6 +47,7 @@ from towline_server.web.serve import load_web_app
 
 __all__ = [
     "GRACE_S",
+    "STREAM_END_S",
     "BuiltApp",
     "OwnSignals",
     "Ready",
@@ -61,6 +62,8 @@ _log: Final = logging.getLogger("towline.server")
 
 GRACE_S: Final = 30.0
 """Seconds that running turns have to end when the server stops (C5.14)."""
+STREAM_END_S: Final = 60.0
+"""Seconds that a stream may outlive the token that it was opened with."""
 _SWEEP_S: Final = 3600.0
 _PORTS: Final = 20  # free ports that are looked for after the usual one
 
@@ -105,7 +108,7 @@ async def serve(
     *,
     agents: Mapping[str, AgentSpec],
     connect: Connect,
-    default_model: str,
+    default_model: str | Callable[[], str],
     version: str,
     knows: Callable[[str], bool] = lambda model: True,
     providers: Providers | None = None,
@@ -124,7 +127,7 @@ async def serve(
         config: The settings.
         agents: The agents by name.
         connect: Finds a model's provider.
-        default_model: The model of a session that names none.
+        default_model: The model of a session that names none, or what tells it.
         version: The version that is shown to clients.
         knows: Whether there is a provider for a `provider/model`; says it at once.
         providers: Knows models and keeps keys; `None` when nobody does.
@@ -367,10 +370,22 @@ async def sweep(access: Access, store: SqliteStore, clock: Clock) -> None:
             await store.write(partial(idempotency.prune, now_ms=now_ms))
             await store.write(partial(attachments.sweep, now_ms=now_ms))
             await store.write(partial(tombstones.prune, now_ms=now_ms))
-            await access.accounts.prune()
         except StoreError as error:
             _log.warning("Old records could not be forgotten: %s", error.message)
-        await clock.sleep(_SWEEP_S)
+        await _prune_tokens(access)
+        until_s = clock.monotonic() + _SWEEP_S
+        while clock.monotonic() < until_s:
+            await clock.sleep(STREAM_END_S)
+            if access.watches.open:
+                await _prune_tokens(access)
+
+
+async def _prune_tokens(access: Access) -> None:
+    """Forget the tokens that have ended by themselves, and end what they opened."""
+    try:
+        await access.accounts.prune()
+    except StoreError as error:
+        _log.warning("Tokens that have ended could not be forgotten: %s", error.message)
 
 
 class OwnSignals(uvicorn.Server):

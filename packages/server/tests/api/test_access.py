@@ -78,6 +78,12 @@ async def test_guessing_codes_is_slow(built: BuiltApp, clock: FakeClock) -> None
 
 
 @pytest.mark.rules("C2.3")
+async def test_what_is_far_too_long_for_a_code_is_refused_unread(built: BuiltApp) -> None:
+    refused = await _claim(built, "A" * 1_000_000)
+    assert (refused.status, refused.read(Problem).code) == (400, "invalid_request")
+
+
+@pytest.mark.rules("C2.3")
 async def test_the_page_s_token_lies_in_a_cookie_that_scripts_cannot_read(built: BuiltApp) -> None:
     code, _ = built.access.new_code()
     reply = await _claim(built, code, cookie=True)

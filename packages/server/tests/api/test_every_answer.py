@@ -288,6 +288,33 @@ async def test_the_names_of_this_machine_are_this_server_s(client: AppClient, ho
     assert (await client.ask("GET", "/healthz", headers={"host": host})).status == 200
 
 
+@pytest.mark.rules("C2.1", "C2.3")
+@every
+async def test_a_request_that_speaks_another_major_version_is_refused(
+    client: AppClient, name: str
+) -> None:
+    row = OPERATIONS[name]
+    headers = {CONTRACT_HEADER: "2"}
+    reply = await client.ask(row.method, _path(row), _body(row), headers=headers)
+    assert "update the older" in _problem(reply, 400, "version_mismatch").detail
+
+
+@pytest.mark.rules("C2.1")
+@pytest.mark.parametrize("contract", ["0", "2.1", "11", "one", ""])
+async def test_what_is_not_this_version_is_another_one(client: AppClient, contract: str) -> None:
+    reply = await client.ask("GET", "/healthz", headers={CONTRACT_HEADER: contract})
+    _problem(reply, 400, "version_mismatch")
+
+
+@pytest.mark.rules("C2.1")
+@pytest.mark.parametrize("contract", ["1", "1.7"])
+async def test_a_request_that_speaks_this_major_version_is_served(
+    client: AppClient, contract: str
+) -> None:
+    reply = await client.ask("GET", "/healthz", headers={CONTRACT_HEADER: contract})
+    assert reply.status == 200
+
+
 @pytest.mark.rules("C2.2", "C2.3")
 @pytest.mark.parametrize("name", [n for n, row in OPERATIONS.items() if row.method != "GET"])
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", ""])

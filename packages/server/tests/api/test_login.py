@@ -22,6 +22,7 @@ from towline_protocol import (
 )
 from towline_server.api.access import LOGIN_LIFE_S, address_of
 from towline_server.auth.password import Passwords, check_new_password, check_user_name
+from towline_server.auth.reserved_name import RESERVED_NAMES
 from towline_server.auth.throttle import Throttle
 from towline_server.errors import TooManyTries
 from towline_server.main import BuiltApp
@@ -271,6 +272,17 @@ def test_a_password_has_8_to_1024_characters(password: str, *, good: bool) -> No
 def test_a_name_is_made_of_few_characters(name: str) -> None:
     with pytest.raises(UsageError, match=r"is no user's name; take lower-case letters"):
         check_user_name(name)
+
+
+@pytest.mark.rules("C2.9")
+@pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
+async def test_nobody_is_called_as_logs_call_what_nobody_decided(
+    built: BuiltApp, name: str
+) -> None:
+    new = AddUser(name=name, password="correct horse")
+    refused = await AppClient(built).ask("POST", "/api/users", new)
+    assert refused.status == 400
+    assert refused.read(Problem).detail.startswith(f"{name!r} names no user: logs say so")
 
 
 async def test_a_password_is_the_same_in_every_spelling_of_its_letters() -> None:

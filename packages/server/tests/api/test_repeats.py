@@ -10,19 +10,27 @@ from starlette.requests import Request
 from towline_agent import TextPiece, mint_now
 from towline_agent.testing import FakeClock, ScriptedProvider
 from towline_protocol import (
+    ClientTool,
+    CloseSession,
     CreateSession,
+    DeclareTools,
+    ForkSession,
+    MarkRead,
     Problem,
     PromptAccepted,
     SessionInfo,
     SessionList,
     TowlineError,
+    UpdateSession,
 )
 from towline_server.api.remember import Repeats
 from towline_server.main import BuiltApp
 from towline_server.sessions.inbox import MAX_INBOX
 from towline_server.store.idempotency import KEPT_MS
 from towline_server.store.sqlite_store import open_memory_store
-from towline_server.testing import AppClient, open_test_app
+from towline_server.testing import AppClient, Reply, open_test_app
+
+_RING = ClientTool(name="ring", description="Ring.", parameters={"type": "object"})
 
 
 @pytest.fixture
@@ -144,6 +152,69 @@ async def test_a_key_has_1_to_200_characters(client: AppClient, key: str) -> Non
     session = await client.create()
     assert (await client.prompt(session, "hello", key=key)).status == 400
     assert (await client.view(session)).queue == ()
+
+
+@pytest.mark.rules("C2.5")
+async def test_an_answer_that_changed_nothing_is_given_again_and_holds_its_key(
+    client: AppClient,
+) -> None:
+    session = await client.create()
+    same = DeclareTools(reader="phone", tools=())
+    other = DeclareTools(reader="phone", tools=(_RING,))
+    path = f"/api/sessions/{session}"
+    for method, where, wish, change in (
+        ("PUT", f"{path}/tools", same, other),
+        ("PATCH", path, UpdateSession(archived=False), UpdateSession(title="Later")),
+        ("POST", f"{path}/close", CloseSession(reason="a"), None),
+        ("POST", f"{path}/close", CloseSession(reason="b"), CloseSession(reason="c")),
+    ):
+        headers = {"idempotency-key": f"{method} {wish}"}
+        first = await client.ask(method, where, wish, headers=headers)
+        again = await client.ask(method, where, wish, headers=headers)
+        assert (first.status, again.status, again.body) == (200, 200, first.body)
+        if change is not None:
+            refused = await client.ask(method, where, change, headers=headers)
+            assert refused.read(Problem).code == "idempotency_conflict"
+
+
+@pytest.mark.rules("C2.5", "C2.10")
+async def test_all_who_delete_a_session_at_once_get_their_answer_again(client: AppClient) -> None:
+    session = await client.create()
+
+    async def delete(key: str) -> Reply:
+        headers = {"idempotency-key": key}
+        return await client.ask("DELETE", f"/api/sessions/{session}", headers=headers)
+
+    replies = await asyncio.gather(*map(delete, "abc"))
+    again = await asyncio.gather(*map(delete, "abc"))
+    assert [reply.status for reply in (*replies, *again)] == [200] * 6
+    assert [reply.body for reply in again] == [reply.body for reply in replies]
+    assert (await delete("d")).status == 410
+
+
+@pytest.mark.rules("C2.5")
+async def test_what_is_answered_is_what_is_kept_whatever_happens_meanwhile(
+    client: AppClient, gate: asyncio.Event
+) -> None:
+    session = await client.create()
+    await client.prompt(session, "hello")
+    view = await client.until(session, lambda view: bool(view.open_messages))
+    await client.ask("POST", f"/api/sessions/{session}/read", MarkRead(seq=view.seq))
+    path = f"/api/sessions/{session}"
+    async with client.follow(session):
+        for method, where, wish in (
+            ("PATCH", path, UpdateSession(title="Mine")),
+            ("POST", f"{path}/fork", ForkSession(title="Other")),
+            ("POST", f"{path}/close", CloseSession()),
+        ):
+            headers = {"idempotency-key": "k"}
+            first = await client.ask(method, where, wish, headers=headers)
+            gate.set()
+            again = await client.ask(method, where, wish, headers=headers)
+            assert first.status in (200, 201)
+            assert again.body == first.body
+            if where != f"{path}/fork":
+                assert first.read(SessionInfo).read_seq == view.seq
 
 
 def _request(key: str) -> Request:

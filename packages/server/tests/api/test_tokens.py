@@ -1,6 +1,7 @@
 """Tokens and users by operation: what is listed, what is shown once, what ends with what."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -23,8 +24,8 @@ from towline_protocol import (
     UserList,
     format_time,
 )
-from towline_server.main import BuiltApp
-from towline_server.store.sqlite_store import open_store
+from towline_server.main import STREAM_END_S, BuiltApp, sweep
+from towline_server.store.sqlite_store import open_memory_store, open_store
 from towline_server.stream.testing import Wire
 from towline_server.testing import AppClient, Reply, open_test_app, sign_in
 
@@ -301,6 +302,40 @@ async def test_a_login_that_has_ended_by_itself_ends_its_streams_when_it_is_swep
         clock.advance(DAY_S + 1)
         await built.access.accounts.prune()
         await _closed(wire)
+
+
+class NotingClock(FakeClock):
+    """Tells when somebody waits to look for tokens that have ended."""
+
+    def __init__(self, *, held: bool) -> None:
+        super().__init__(held=held)
+        self.looks = asyncio.Event()
+
+    async def sleep(self, delay_s: float) -> None:
+        if delay_s == STREAM_END_S:
+            self.looks.set()
+        await super().sleep(delay_s)
+
+
+@pytest.mark.rules("C2.9")
+async def test_a_stream_outlives_the_end_of_its_token_by_a_minute_at_most(tmp_path: Path) -> None:
+    clock = NotingClock(held=True)
+    async with contextlib.AsyncExitStack() as stack:
+        store = await open_memory_store(mint=mint_now)
+        stack.push_async_callback(store.close)
+        built = await stack.enter_async_context(
+            open_test_app(ScriptedProvider(), root=tmp_path, clock=clock, store=store)
+        )
+        made = (await _create(AppClient(built), "bot", 5)).read(NewToken)
+        sweeper = asyncio.create_task(sweep(built.access, store, clock))
+        stack.push_async_callback(asyncio.wait, {sweeper})
+        stack.callback(sweeper.cancel)
+        async with AppClient(built, token=made.token).follow_all() as wire:
+            await wire.take(1)
+            async with asyncio.timeout(10):
+                await clock.looks.wait()
+            clock.advance(STREAM_END_S + 1)
+            await _closed(wire)
 
 
 async def test_the_store_holds_no_token_and_no_password(tmp_path: Path) -> None:

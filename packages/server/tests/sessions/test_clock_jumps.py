@@ -13,9 +13,14 @@ from towline_protocol import (
     CreateToken,
     NewToken,
     Problem,
+    PromptAdmitted,
+    SendPrompt,
     SessionInfo,
     SessionList,
+    Text,
+    TurnCompleted,
     ViewAnswer,
+    block_text,
     parse_time,
 )
 from towline_server.main import BuiltApp
@@ -206,6 +211,28 @@ async def test_a_log_keeps_its_order_and_the_list_shows_each_session_once(
         page = await _list(client, f"limit=1&after={page.next}")
     assert sorted(info.id for info in seen) == sorted(sessions)
     assert [info.updated for info in seen] == sorted((i.updated for i in seen), reverse=True)
+
+
+@pytest.mark.rules("C1.7", "S26")
+async def test_clients_whose_clocks_are_wrong_are_heard_in_the_order_in_which_they_came(
+    client: AppClient, clock: JumpingClock
+) -> None:
+    session = await client.create()
+    path = f"/api/sessions/{session}/prompts"
+    dates = ["Mon, 01 Jan 2035 00:10:00 GMT", "Thu, 01 Jan 2015 23:50:00 GMT", "yesterday"]
+    said = [f"number {number}" for number in range(6)]
+    for number, text in enumerate(said):
+        when = {"date": dates[number % 3], "idempotency-key": f"k{number}"}
+        body = SendPrompt(content=(Text(text=text),))
+        for _ in range(2):  # whoever is unsure sends it again
+            assert (await client.ask("POST", path, body, headers=when)).status == 202
+    await client.until(session, ran(6))
+    log = await client.log(session)
+    admitted = [block_text(e.event.content) for e in log if isinstance(e.event, PromptAdmitted)]
+    assert admitted == said
+    ends = [e for e in log if isinstance(e.event, TurnCompleted)]
+    assert len({envelope.turn for envelope in ends}) == len(ends) == 6
+    assert {parse_time(envelope.time) for envelope in log} == {clock.now_ms()}
 
 
 @pytest.mark.rules("C2.10")

@@ -4,16 +4,35 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from towline_agent import TextPiece, mint_now
 from towline_agent.testing import FakeClock, ScriptedProvider
-from towline_protocol import CreateSession, Problem, SessionId, SessionInfo, SessionList, Text
+from towline_protocol import (
+    CreateSession,
+    Envelope,
+    Notice,
+    Problem,
+    SessionCreated,
+    SessionId,
+    SessionInfo,
+    SessionList,
+    Text,
+    encode,
+)
+from towline_server import OWNER
 from towline_server.main import BuiltApp
+from towline_server.sessions import live
 from towline_server.sessions.live import MAX_LIVE
+from towline_server.sessions.recovery import Loaded, load
+from towline_server.store.event_store import append_and_wait
+from towline_server.store.records import Append, SessionRow, StoredRow
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.testing import AppClient, Reply, open_test_app, ran, sign_in
+
+TIME: Final = "2026-01-31T09:05:00.250Z"
 
 
 @pytest.fixture
@@ -172,3 +191,52 @@ async def test_a_look_at_a_row_loads_nothing(store: SqliteStore, tmp_path: Path)
         await client.ask("POST", f"/api/sessions/{session}/read", b'{"seq":1}')
         await client.ask("GET", "/api/sessions?search=x")
         assert built.sessions.live == ()
+
+
+@pytest.mark.rules("C2.10")
+async def test_a_long_log_is_loaded_in_pieces_between_which_others_have_their_turn(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, last = SessionId("ses_long"), 3000
+    await append_and_wait(store, _long_log(session, last))
+    turns = 0
+    pieces: list[tuple[int, int]] = []
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    def load_piece(rows: list[StoredRow], loaded: Loaded) -> Loaded:
+        pieces.append((len(rows), turns))
+        return load(rows, loaded)
+
+    monkeypatch.setattr(live, "load", load_piece)
+    async with open_test_app(ScriptedProvider(), root=tmp_path, store=store) as built:
+        other = asyncio.create_task(take_turns())
+        async with asyncio.timeout(10):
+            found = await built.sessions.get(OWNER, session)
+        other.cancel()
+    assert found.last_seq == last
+    assert found.view().notices[-1].message == f"{last}"
+    sizes, when = zip(*pieces, strict=True)
+    assert sum(sizes) == last
+    assert max(sizes) <= 1024  # some 10 ms of work
+    assert sorted(set(when)) == list(when)
+
+
+def _long_log(session: SessionId, last: int) -> Append:
+    made = SessionCreated(agent="towline", model="scripted/scripted", mode="ask")
+    notices = (Notice(code="n", message=f"{seq}") for seq in range(2, last + 1))
+    rows = tuple(
+        StoredRow(
+            seq, None, seq, encode(Envelope(seq=seq, session=session, time=TIME, event=event))
+        )
+        for seq, event in enumerate((made, *notices), 1)
+    )
+    summary = SessionRow(
+        id=session, user=OWNER, agent=made.agent, model=made.model, mode=made.mode, created_ms=1,
+        updated_ms=last,
+    )  # fmt: skip
+    return Append(session=session, first_seq=1, rows=rows, summary=summary)

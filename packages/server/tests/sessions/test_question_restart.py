@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from towline_agent import mint_now
+from towline_agent import AuthenticationFailed, mint_now
 from towline_agent.testing import FakeClock, ScriptedProvider, call
 from towline_protocol import (
     Envelope,
@@ -19,13 +19,15 @@ from towline_protocol import (
     ToolEnded,
     ToolResult,
     TurnFailed,
+    TurnResumed,
     block_text,
     parse_time,
 )
 from towline_server import Connect, Connection
+from towline_server.auth.reserved_name import SERVER
 from towline_server.main import BuiltApp
 from towline_server.sessions.deadline import BLIP_S
-from towline_server.sessions.recovery import MAX_ATTEMPTS, SERVER
+from towline_server.sessions.recovery import MAX_ATTEMPTS
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.testing import AppClient, open_test_app, ran
 
@@ -173,22 +175,39 @@ async def test_a_turn_that_is_given_up_takes_its_question_back(
     async with _up(store, tmp_path, ScriptedProvider(ASK)) as (client, _):
         session = await _begin(client)
         (question,) = (await client.view(session)).questions
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        async with _up(store, tmp_path, ScriptedProvider()) as (client, _):
-            await client.until(
-                session,
-                lambda view, at=attempt: view.turn is not None and view.turn.attempt == at,
-            )
-    async with _up(store, tmp_path, ScriptedProvider()) as (client, _):
+
+    async def refuse(model: str) -> Connection:
+        raise AuthenticationFailed(f"There is no key for {model!r} any more; add one.")
+
+    async with _up(store, tmp_path, ScriptedProvider(), connect=refuse) as (client, _):
         view = await client.until(session, ran(1))
         late = await client.answer_question(session, question.question, THAT)
         log = await client.log(session)
     assert (view.questions, view.open_calls) == ((), ())
     assert late.status == 410
-    ends = _of(log, QuestionResolved, ToolEnded, TurnFailed)
-    assert [type(event) for event in ends] == [QuestionResolved, ToolEnded, TurnFailed]
+    ends = _of(log, QuestionResolved, TurnFailed)
+    assert [type(event) for event in ends] == [QuestionResolved, TurnFailed]
     assert isinstance(ends[0], QuestionResolved)
     assert ends[0].by == SERVER
+
+
+@pytest.mark.rules("C5.4", "C5.8", "S20")
+async def test_a_turn_that_only_waits_for_a_person_outlives_any_number_of_restarts(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    async with _up(store, tmp_path, ScriptedProvider(ASK)) as (client, _):
+        session = await _begin(client)
+    for resumed in range(1, MAX_ATTEMPTS + 3):
+        async with _up(store, tmp_path, ScriptedProvider()) as (client, _):
+            await client.until(session, lambda view: view.turn is not None and _asked(view))
+            assert len(_of(await client.log(session), TurnResumed)) == resumed
+    async with _up(store, tmp_path, ScriptedProvider("done")) as (client, _):
+        view = await client.until(session, lambda view: view.turn is not None and _asked(view))
+        (question,) = view.questions
+        await client.answer_question(session, question.question, THAT)
+        view = await client.until(session, ran(1))
+    assert view.last_turn is not None
+    assert view.last_turn.outcome == "completed"
 
 
 @pytest.mark.rules("C5.8", "C5.14", "S20")

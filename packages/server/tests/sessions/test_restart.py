@@ -10,11 +10,15 @@ import pytest
 from towline_agent import Provider, TextPiece, Tool, mint_now, tool
 from towline_agent.testing import FakeClock, ScriptedProvider, call
 from towline_protocol import (
+    CloseSession,
     Envelope,
     MessageDiscarded,
+    Notice,
     PermissionRequested,
     PermissionResolved,
+    Problem,
     PromptAccepted,
+    SessionClosed,
     SessionId,
     ToolEnded,
     ToolResult,
@@ -138,6 +142,36 @@ async def test_an_answer_that_comes_before_the_request_is_offered_again_counts(
     assert len(_of(log, PermissionRequested)) == len(_of(log, PermissionResolved)) == 1
 
 
+@pytest.mark.rules("C5.10", "S17")
+async def test_after_a_restart_a_late_answer_is_still_refused_with_its_reason(
+    server: Server,
+) -> None:
+    script = (call("change"), "done", call("change"))
+    async with server.up(*script, tools=(_change,), mode="ask") as client:
+        answered = await client.create()
+        await client.prompt(answered, "change it")
+        one = (await client.until(answered, lambda view: bool(view.permissions))).permissions[0]
+        await client.answer(answered, one, "deny")
+        await client.until(answered, ran(1))
+        stopped = await client.create()
+        await client.prompt(stopped, "change it")
+        two = (await client.until(stopped, lambda view: bool(view.permissions))).permissions[0]
+        await client.interrupt(stopped)
+    async with server.up(tools=(_change,), mode="ask") as client:
+        for session, request, option, status, reason in (
+            (answered, one, "deny", 200, None),
+            (answered, one, "allow_once", 409, "already_resolved"),
+            (stopped, two, "allow_once", 410, "expired"),
+        ):
+            before = await client.log(session)
+            reply = await client.answer(session, request, option)
+            assert reply.status == status
+            assert reason is None or reply.read(Problem).reason == reason
+            view = await client.view(session)
+            assert (view.permissions, view.turn) == ((), None)
+            assert await client.log(session) == before  # nothing runs
+
+
 @pytest.mark.rules("C5.5", "S12", "S14")
 async def test_a_call_that_was_running_ends_unknown_and_is_not_run_again(server: Server) -> None:
     runs: list[str] = []
@@ -256,6 +290,40 @@ async def test_a_queue_that_the_server_s_own_end_stopped_runs_on(
     async with server.up("two") as client:
         view = await client.until(session, ran(2))
     assert block_text(view.messages[-1].content) == "two"
+
+
+@pytest.mark.rules("C5.4", "S12")
+async def test_a_summary_that_a_restart_cut_is_told_to_have_come_to_nothing_once(
+    server: Server,
+) -> None:
+    async with server.up("one", [asyncio.Event()]) as client:
+        session = await client.create()
+        await client.prompt(session, "first")
+        await client.until(session, ran(1))
+        path = f"/api/sessions/{session}/compact"
+        assert (await client.ask("POST", path)).status == 202
+    for _ in range(2):
+        async with server.up() as client:
+            log = await client.log(session)
+        notices = [e.event.code for e in log if isinstance(e.event, Notice)]
+        assert notices == ["compacting", "not_compacted"]
+
+
+@pytest.mark.rules("C5.4")
+async def test_a_summary_that_a_close_cut_is_told_to_have_come_to_nothing(server: Server) -> None:
+    async with server.up("one", [asyncio.Event()]) as client:
+        session = await client.create()
+        await client.prompt(session, "first")
+        await client.until(session, ran(1))
+        assert (await client.ask("POST", f"/api/sessions/{session}/compact")).status == 202
+        closed = await client.ask("POST", f"/api/sessions/{session}/close", CloseSession())
+        assert closed.status == 200
+        log = await client.log(session)
+    assert [e.event.code for e in log if isinstance(e.event, Notice)] == [
+        "compacting",
+        "not_compacted",
+    ]
+    assert isinstance(log[-1].event, SessionClosed)
 
 
 @pytest.mark.rules("C5.14")

@@ -166,3 +166,23 @@ async def test_nothing_is_said_again_while_a_turn_runs_or_before_there_is_one(
         assert (busy.status, busy.read(Problem).reason) == (409, "turn_active")
         view = await client.view(session)
         assert view.turn is not None
+
+
+@pytest.mark.rules("S28")
+async def test_a_stop_by_a_reader_that_came_back_in_mid_turn_is_told_once_and_the_line_goes_on(
+    tmp_path: Path,
+) -> None:
+    provider = ScriptedProvider([TextPiece(0, "a"), asyncio.Event()], "well")
+    async with open_test_app(provider, root=tmp_path) as built:
+        client = AppClient(built)
+        session = await client.create()
+        await client.prompt(session, "go")
+        await client.until(session, lambda view: bool(view.open_messages))
+        async with client.follow(session, headers={"last-event-id": "2"}) as wire:
+            await wire.until(lambda: bool(wire.events) and wire.events[-1].event == "partial")
+            assert await client.interrupt(session) is not None
+            await wire.until(lambda: b"turn_cancelled" in b"".join(wire.pieces))
+            await client.prompt(session, "go on")
+            await wire.until(lambda: b"turn_completed" in b"".join(wire.pieces))
+            assert b"".join(wire.pieces).count(b"turn_cancelled") == 1
+            assert wire.ids == list(range(3, wire.ids[-1] + 1))

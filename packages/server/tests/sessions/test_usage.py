@@ -163,6 +163,41 @@ async def test_a_turn_ends_by_its_budget_when_the_day_has_no_more(tmp_path: Path
     assert bounds == [1.5, 0.5]
 
 
+@pytest.mark.rules("A4.8")
+async def test_turns_side_by_side_begin_no_step_once_all_together_have_used_the_day_up(
+    tmp_path: Path,
+) -> None:
+    waits, go_on = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="read")
+    async def wait() -> str:
+        """Wait until the other turn has ended."""
+        waits.set()
+        await go_on.wait()
+        return "waited"
+
+    provider = ScriptedProvider(call("wait"), call("look"), model=PRICED)  # each costs 1.50
+    async with open_test_app(
+        provider, root=tmp_path, tools=[wait, tool(look)], daily_cost=3.0
+    ) as built:
+        client = AppClient(built)
+        slow, quick = await client.create(), await client.create()
+        await client.prompt(slow, "Hi")
+        async with asyncio.timeout(10):
+            await waits.wait()
+        await client.prompt(quick, "Hi")
+        await client.until(quick, ran(1))
+        go_on.set()
+        await client.until(slow, ran(1))
+        for session in (slow, quick):
+            log = [envelope.event for envelope in await client.log(session)]
+            (begin,) = (event for event in log if isinstance(event, TurnStarted))
+            assert begin.limits.max_cost == (3.0 if session == slow else 1.5)
+            assert isinstance(log[-1], TurnCompleted)
+            assert (log[-1].stop_reason, log[-1].cost) == ("budget", 1.5)
+        assert (await used(client)).today_cost == 3.0
+
+
 async def test_a_prompt_that_waited_while_the_money_went_ends_at_once(
     tmp_path: Path, store: SqliteStore
 ) -> None:

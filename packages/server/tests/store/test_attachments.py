@@ -1,5 +1,6 @@
 """Files in the store: whole or not there, one for the same bytes, gone with their last user."""
 
+import asyncio
 import hashlib
 import signal
 import sqlite3
@@ -13,7 +14,7 @@ import msgspec
 import pytest
 
 from towline_protocol import SessionId, UsageError
-from towline_server.errors import BodyTooLarge, FileNotFound, StoreFull
+from towline_server.errors import BodyTooLarge, FileNotFound, StoreFull, UploadsFull
 from towline_server.sessions.bulk import MAX_FILE
 from towline_server.sessions.files import Files
 from towline_server.store import attachments
@@ -184,6 +185,75 @@ async def test_an_upload_that_no_prompt_names_is_kept_for_a_day(
     with pytest.raises(FileNotFound):
         await files.find("me", unused.file)
     assert await _read(files, "me", used.file) == b"used"
+
+
+class SlowBody:
+    """A body that stops behind its first part until it may go on."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.begun = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self._parts = parts
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for part in self._parts:
+            yield part
+            self.begun.set()
+            await self.go_on.wait()
+
+
+@pytest.mark.rules("C2.2", "C2.4")
+async def test_uploads_that_no_prompt_names_have_a_bound_for_each_user(
+    memory: SqliteStore, build: Build, now: Now
+) -> None:
+    files = Files(memory, now, max_waiting=10)
+    used, unused = await files.add("me", b"used"), await files.add("me", b"unused")
+    with pytest.raises(UploadsFull, match="10 bytes of yours") as refused:
+        await files.add("me", b"x")
+    fault = refused.value.fault()
+    assert (fault.code, fault.scope, fault.reason) == (
+        "capacity_exceeded", "limit", "upload_limit",
+    )  # fmt: skip
+    assert fault.retry_after_s == HELD_MS / 1000
+    await files.add("you", b"somebody's")
+    await append_and_wait(memory, _with(build(), uses=(used.file,)))  # now a prompt names it
+    await files.add("me", b"four")
+    with pytest.raises(UploadsFull):
+        await files.add("me", b"x")
+    now.ms += HELD_MS  # before anything is swept
+    await files.add("me", b"unused too")
+    assert await memory.write(partial(attachments.sweep, now_ms=now.ms)) == 3
+    with pytest.raises(FileNotFound):
+        await files.find("me", unused.file)
+
+
+async def test_an_upload_counts_as_soon_as_its_bytes_come(memory: SqliteStore, now: Now) -> None:
+    files = Files(memory, now, max_waiting=10)
+    body = SlowBody(b"123456")
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        slow = group.create_task(files.upload("me", body))
+        await body.begun.wait()
+        with pytest.raises(UploadsFull):
+            await files.add("me", b"abcdef")
+        assert await _count(memory) == (0, 0, 0)
+        body.go_on.set()
+    assert await _read(files, "me", slow.result().file) == b"123456"
+    await files.add("me", b"abcd")
+
+
+async def test_an_upload_is_refused_at_its_end_when_others_took_the_room_meanwhile(
+    memory: SqliteStore, now: Now
+) -> None:
+    files = Files(memory, now, max_waiting=10)
+    body = SlowBody(b"1", b"23456")
+    async with asyncio.timeout(10):
+        slow = asyncio.create_task(files.upload("me", body))
+        await body.begun.wait()
+        await files.add("me", b"abcdef")
+        body.go_on.set()
+        with pytest.raises(UploadsFull, match="6 bytes of yours"):
+            await slow
+    assert await _count(memory) == (1, 1, 1)
 
 
 @pytest.mark.rules("C1.10")

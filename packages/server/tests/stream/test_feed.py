@@ -6,19 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from towline_agent import TextPiece
-from towline_agent.testing import ScriptedProvider
+from towline_agent import TextPiece, tool
+from towline_agent.testing import ScriptedProvider, call
 from towline_protocol import (
     Broken,
     Envelope,
     Frame,
     Hello,
+    PermissionResolved,
     SessionChanged,
     SessionInfo,
     SessionRemoved,
     SessionRows,
     decode_frame,
+    empty_view,
+    reduce,
 )
+from towline_server.sessions.feed import FEED_ROWS
 from towline_server.stream.testing import Wire
 from towline_server.testing import AppClient, open_test_app, ran
 
@@ -114,3 +118,71 @@ async def test_a_drain_tells_the_feed_to_come_back(tmp_path: Path) -> None:
             await wire.take(2)
             built.streams.drain()
             await _until(wire, lambda frames: any("retry_ms" in repr(f) for f in frames))
+
+
+@tool(name="change")
+async def _change() -> str:
+    """Change something."""
+    return "changed"
+
+
+@pytest.mark.rules("C2.12")
+async def test_the_feed_begins_with_the_newest_and_all_that_need_somebody_each_time_anew(
+    tmp_path: Path,
+) -> None:
+    provider = ScriptedProvider(call("change"), call("change"))
+    async with open_test_app(provider, root=tmp_path, tools=[_change], mode="ask") as built:
+        client = AppClient(built)
+        needing = [await client.create() for _ in range(2)]
+        for session in needing:
+            await client.prompt(session, "change it")
+            await client.until(session, lambda view: bool(view.permissions))
+        others = [await client.create() for _ in range(FEED_ROWS + 3)]
+        for _ in range(2):  # there is no cursor: who comes back begins as before
+            async with client.follow_all(query="after=7&reader=me") as wire:
+                frames = await _until(wire, lambda frames: len(frames) >= 2)
+                assert wire.ids == []
+            assert isinstance(frames[1], SessionRows)
+            shown = [row.id for row in frames[1].sessions]
+            assert len(shown) == len(set(shown)) == FEED_ROWS + 2
+            assert set(shown) == {*needing, *others[3:]}
+            pending = {row.id: row.pending for row in frames[1].sessions if row.pending}
+            assert pending == dict.fromkeys(needing, 1)
+
+
+@pytest.mark.rules("C5.10", "S10")
+async def test_a_request_that_is_resolved_is_shown_open_by_neither_of_two_subscriptions_again(
+    tmp_path: Path,
+) -> None:
+    provider = ScriptedProvider(call("change"), call("change"), "done")
+    async with open_test_app(provider, root=tmp_path, tools=[_change], mode="ask") as built:
+        client = AppClient(built)
+        session = await client.create()
+        async with (
+            client.follow_all() as feed,
+            client.follow_all(query=f"session={session}&after=0") as both,
+        ):
+            await client.prompt(session, "change it twice")
+            for done in range(2):
+                view = await client.until(
+                    session,
+                    lambda view, done=done: bool(view.permissions) and len(view.calls) == done,
+                )
+                await client.answer(session, view.permissions[0], "allow_once")
+            await client.until(session, ran(1))
+            told = [
+                await _until(wire, lambda frames: any(r.turn is None for r in _rows(frames)[1:]))
+                for wire in (feed, both)
+            ]
+    for frames in told:
+        rows = _rows(frames)
+        assert [row.last_seq for row in rows] == sorted(row.last_seq for row in rows)
+        assert rows[-1].pending == 0
+    view, closed = empty_view(), set[str]()
+    for frame in told[1]:
+        assert not isinstance(frame, Broken)
+        view = reduce(view, frame)
+        if isinstance(frame, Envelope) and isinstance(frame.event, PermissionResolved):
+            closed.add(frame.event.permission)
+        assert not closed & {request.permission for request in view.permissions}
+    assert len(closed) == 2

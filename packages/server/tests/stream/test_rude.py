@@ -198,7 +198,8 @@ async def test_a_connection_too_many_is_told_when_to_come_back() -> None:
             async with _connect(address) as (surplus, _):
                 answer = await _rest(surplus)
             assert b"\r\nretry-after: 5\r\n" in answer.lower()
-            assert _problem(answer, "capacity_exceeded").retry == "same_request"
+            refused = _problem(answer, "capacity_exceeded")
+            assert (refused.retry, refused.scope) == ("same_request", "limit")
             writer.write(GET)
             assert (await _answer(first)).endswith(b"0")  # the others are served as ever
         async with asyncio.timeout(PATIENCE_S):

@@ -75,7 +75,12 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
         on_note=progress.note,
         warm=partial(warm_local_model, tools=assistant.tools),
     )
-    desk = Desk(reach, config.data_dir, choice.model)
+    desk = Desk(
+        reach,
+        config.data_dir,
+        lambda: models.choice.model,
+        on_ready=None if named else partial(models.take_up, picks=picks),
+    )
     background: set[asyncio.Task[None]] = set()
 
     def ready(server: Ready) -> None:
@@ -89,7 +94,7 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
             config,
             agents={NAME: assistant},
             connect=models.connect,
-            default_model=choice.model,
+            default_model=lambda: models.choice.model,
             version=__version__,
             knows=is_known,
             providers=desk,
@@ -113,7 +118,9 @@ def _assistant(config: Config, console: Console) -> AgentSpec:
     found = find_tools(config.tools)
     for notice in found.notices:
         console.print(f"  {escape(show_visible(notice))}", soft_wrap=True, emoji=False)
-    return make_assistant(found.tools, config.fallbacks)
+    return make_assistant(
+        found.tools, config.fallbacks, trusts_client_effects=config.trusts_client_effects
+    )
 
 
 def _config(options: UpOptions, paths: Paths, environ: Mapping[str, str]) -> Config:

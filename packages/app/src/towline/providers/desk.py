@@ -1,7 +1,7 @@
 """What a server asks of this program: models, providers and their keys (see `Providers`)."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -67,24 +67,26 @@ class Desk:
     Args:
         reach: What the process asks providers with; changes are put into it.
         data_dir: The folder of the settings.
-        default_model: The model of new sessions.
+        default_model: Tells the model of new sessions.
         wallet: Opens the wallet; a fresh one for each operation, since a keyring that did not
             answer once may answer now.
         clock: Time.
         transport: Who asks for models; `None` for the process's own.
         limit_s: Seconds of any operation.
+        on_ready: Told of a provider that was changed and can be asked now.
     """
 
     def __init__(
         self,
         reach: Reach,
         data_dir: Path,
-        default_model: str,
+        default_model: Callable[[], str],
         *,
         wallet: Callable[[], Wallet] | None = None,
         clock: Clock | None = None,
         transport: Transport | None = None,
         limit_s: float = _LIMIT_S,
+        on_ready: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         clock = clock or SystemClock()
         self._reach = reach
@@ -92,6 +94,7 @@ class Desk:
         self._open = wallet or partial(open_wallet, reach.own_environ, keyring_limit_s=_KEYRING_S)
         self._transport = transport
         self._limit_s = limit_s
+        self._on_ready = on_ready
         self._lists = ModelLists(reach, default_model, clock=clock, transport=transport)
         self._sign_ins = WaitingSignIns(reach.environ_of, self._keep_login, clock=clock)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="towline-keys")
@@ -225,7 +228,10 @@ class Desk:
             kept, setting = await self._run(block)
             self._reach.take(name, kept, setting)
         self._lists.forget(name)
-        return self._info(name)
+        info = self._info(name)
+        if self._on_ready is not None and info.state == "ready":
+            await self._on_ready(name)
+        return info
 
     async def _run(self, work: Callable[..., _T], *arguments: Any) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)

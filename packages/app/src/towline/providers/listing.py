@@ -1,7 +1,7 @@
 """The models of all providers, asked now and then and not with each look (A1.27, A2.90)."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -43,7 +43,7 @@ class ModelLists:
 
     Args:
         reach: How they are reached.
-        default_model: The model of new sessions.
+        default_model: Tells the model of new sessions.
         clock: Time.
         transport: Who asks; `None` for the process's own.
     """
@@ -51,7 +51,7 @@ class ModelLists:
     def __init__(
         self,
         reach: Reach,
-        default_model: str,
+        default_model: Callable[[], str],
         *,
         clock: Clock,
         transport: Transport | None = None,
@@ -77,7 +77,7 @@ class ModelLists:
         own = describe_model(LOCAL_MODEL_FACTS.provider, LOCAL_MODEL_FACTS.id, live=True)
         models = [model for name in names for model in _describe(name, listings[name])]
         return ModelList(
-            default=self._default,
+            default=self._default(),
             models=(*models, own),
             faults=_faults(listings),
             prices_date=fact_file().date,

@@ -16,7 +16,7 @@ ROWS: Final = (
         query=("name",),
         answer=FileInfo,
         status=201,
-        faults=("payload_too_large",),
+        faults=("payload_too_large", "capacity_exceeded"),
         raw=True,
     ),
     Operation(

@@ -49,6 +49,7 @@ def fault_codes(operation: Operation) -> tuple[str, ...]:
     changes = operation.method != "GET"
     common = {
         "invalid_request": True,  # a query or a header that does not fit
+        "version_mismatch": True,
         "unauthorized": not operation.open,
         "forbidden": True,  # a host or an origin that is not the server's
         "idempotency_conflict": operation.idempotent,

@@ -16,6 +16,7 @@ from towline_server.api.guard import App
 from towline_server.api.watch import Watches
 from towline_server.auth.codes import CODE_LIFE_S, Codes
 from towline_server.auth.password import Passwords
+from towline_server.auth.reserved_name import RESERVED_NAMES
 from towline_server.auth.throttle import Throttle
 from towline_server.auth.token import hash_token
 from towline_server.errors import AccessDenied, NotOffered, StoreError, WrongPassword
@@ -109,12 +110,19 @@ class Access:
         """Who a request comes from.
 
         Raises:
-            AccessDenied: It carries no credential, or one that is unknown or too old.
+            AccessDenied: It carries no credential, or one that is unknown or too old; or another
+                program says who it is, by a name that no user may have.
         """
         if self._authenticate is not None:
             caller = await self._authenticate(request)
             if caller is None or not caller.user:
                 raise AccessDenied("This server does not know who you are.", reason="missing")
+            if caller.user in RESERVED_NAMES:
+                raise AccessDenied(
+                    f"No user may be called {caller.user!r}: logs say so of what nobody decided; "
+                    "have `authenticate` give another name.",
+                    reason="reserved_name",
+                )
             return caller
         digest = self.digest(request)
         if digest is None:

@@ -119,7 +119,11 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
             )
             call = Call(request, service, caller, body, remember, query)
             try:
-                return _answer(operation, await handler(call))
+                answer = await handler(call)
+                if remember is None:
+                    return _answer(operation, answer)
+                kept = await service.repeats.keep_rest(remember, _body(answer))
+                return _answer(operation, answer, kept)
             except TowlineError as error:
                 refusal = problem(error.fault(), request_id(request.scope))
                 await service.repeats.keep_refusal(request, user, operation.name, raw, refusal)
@@ -204,12 +208,17 @@ def _decode(decoder: msgspec.json.Decoder[Any], raw: bytes) -> Any:
         raise UsageError(f"The body does not fit: {error}. Mend it and send it again.") from error
 
 
-def _answer(operation: Operation, answer: Any) -> Response:
+def _answer(operation: Operation, answer: Any, kept: bytes | None = None) -> Response:
+    """The answer as it goes out; `kept` is the body that a repeat gets as well."""
     if isinstance(answer, Response):
         return answer
     headers = {"etag": answer.etag} if isinstance(answer, Tagged) else None
-    body = answer.body if isinstance(answer, Tagged) else answer
-    return Response(encode(body), operation.status, headers, "application/json")
+    body = encode(_body(answer)) if kept is None else kept
+    return Response(body, operation.status, headers, "application/json")
+
+
+def _body(answer: Any) -> Any:
+    return answer.body if isinstance(answer, Tagged) else answer
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:

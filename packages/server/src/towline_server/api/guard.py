@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from towline_protocol import CONTRACT_HEADER, CONTRACT_VERSION
+from towline_protocol import CONTRACT_HEADER, CONTRACT_VERSION, TowlineError, VersionMismatch
 from towline_server.api.cors import Origins
 from towline_server.api.problem import problem
 from towline_server.api.trace import name_request, read_trace
@@ -61,7 +61,7 @@ def request_id(scope: Scope) -> str:
 
 
 class Guard:
-    """Refuses foreign hosts and origins, and gives each answer the contract's headers.
+    """Refuses foreign hosts, origins and contracts, and gives each answer the contract's headers.
 
     The `Host` check keeps a page of another site from reaching a loopback server through a name of
     its own; the `Origin` check keeps it from writing with the cookie of this one.
@@ -113,17 +113,25 @@ class Guard:
         name = request_id(scope)
         host = headers.get("host", "")
         if not self._is_ours(_without_port(host)):
-            return _refusal(
-                f"The host {host!r} is not one of this server's names; use its address.", name
-            )
+            error = f"The host {host!r} is not one of this server's names; use its address."
+            return _refusal(HostRefused(error), name)
         if scope["method"] not in _SAFE and not self._origins.may_write(headers):
-            return _refusal(
+            error = (
                 f"The origin {headers.get('origin')!r} may not write here; open this server's own "
-                "page, or add it to `origins` in config.toml.",
-                name,
+                "page, or add it to `origins` in config.toml."
             )
+            return _refusal(HostRefused(error), name)
         preflight = self._origins.preflight(scope["method"], headers)
-        return self._app if preflight is None else cast("App", preflight)
+        if preflight is not None:
+            return cast("App", preflight)
+        contract = headers.get(CONTRACT_HEADER, CONTRACT_VERSION)
+        if contract.partition(".")[0] != CONTRACT_VERSION:
+            error = (
+                f"The request speaks contract {contract[:20]!r}, this server {CONTRACT_VERSION!r}; "
+                "update the older of the two."
+            )
+            return _refusal(VersionMismatch(error), name)
+        return self._app
 
 
 def _note(scope: Scope, headers: Headers, status: int, took_ms: float) -> None:
@@ -143,8 +151,8 @@ def _note(scope: Scope, headers: Headers, status: int, took_ms: float) -> None:
     _log.debug("%s %s %s %d %.1f ms", name, method, path, status, took_ms, extra=known)
 
 
-def _refusal(message: str, name: str) -> App:
-    return cast("App", problem(HostRefused(message).fault(), name))
+def _refusal(error: TowlineError, name: str) -> App:
+    return cast("App", problem(error.fault(), name))
 
 
 def _without_port(host: str) -> str:

@@ -17,7 +17,7 @@ from towline_server.store import idempotency
 from towline_server.store.records import IdempotencyRecord
 from towline_server.store.sqlite_store import SqliteStore
 
-__all__ = ["WAIT_S", "Remember", "Repeats"]
+__all__ = ["WAIT_S", "Keeping", "Remember", "Repeats"]
 
 WAIT_S: Final = 30.0
 """Seconds that a repeat waits for the first request of its key (C2.5)."""
@@ -30,6 +30,24 @@ _PASSING: Final = frozenset({401, 425, 429})  # may be another answer the next t
 
 Remember = Callable[[msgspec.Struct], IdempotencyRecord]
 """Makes the record of an answer, to be kept in the transaction of its effect."""
+
+
+class Keeping:
+    """A `Remember` that knows whether it was used: what changes nothing keeps its answer as well.
+
+    Args:
+        record: Makes the record of an answer's bytes.
+    """
+
+    def __init__(self, record: Callable[[bytes], IdempotencyRecord]) -> None:
+        self._record = record
+        self.record: IdempotencyRecord | None = None
+        """What was kept with the effect: that very answer is given; `None` for nothing."""
+
+    def __call__(self, answer: msgspec.Struct) -> IdempotencyRecord:
+        """Make the record of an answer, to be kept in the transaction of its effect."""
+        self.record = self._record(encode(answer))
+        return self.record
 
 
 class _Turn:
@@ -130,16 +148,24 @@ class Repeats:
 
     def remember(
         self, request: Request, user: str, operation: str, raw: bytes, status: int
-    ) -> Remember | None:
+    ) -> Keeping | None:
         """How to keep the answer to this request; `None` when it has no key."""
-        key = request.headers.get("idempotency-key")
-        if key is None:
+        if request.headers.get("idempotency-key") is None:
             return None
+        return Keeping(partial(self._record, request, user, operation, raw, status))
 
-        def record(answer: msgspec.Struct) -> IdempotencyRecord:
-            return self._record(request, user, operation, raw, status, encode(answer))
+    async def keep_rest(self, keeping: Keeping, answer: msgspec.Struct) -> bytes:
+        """Keep an answer that no effect has kept: of what was so already, or was another's doing.
 
-        return record
+        Returns:
+            What is answered now and to every repeat.
+        """
+        if keeping.record is not None:
+            return keeping.record.answer
+        record = keeping(answer)
+        with suppress(StoreError):  # then a repeat is judged anew
+            await self._store.write(partial(idempotency.keep, record=record))
+        return record.answer
 
     async def keep_refusal(
         self, request: Request, user: str, operation: str, raw: bytes, refusal: Response

@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeVar
 import argon2
 
 from towline_protocol import UsageError
+from towline_server.auth.reserved_name import RESERVED_NAMES
 from towline_server.errors import TooManyTries
 
 __all__ = [
@@ -131,12 +132,17 @@ def check_user_name(name: str) -> None:
     """Refuse what is no user's name.
 
     Raises:
-        UsageError: It holds other characters than a name may, or too many.
+        UsageError: It holds other characters than a name may, or too many, or is one that
+            logs use themselves.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name[:80]!r} is no user's name; take lower-case letters, digits, '.', '_' and '-', "
             "at most 64, with a letter or a digit first."
+        )
+    if name in RESERVED_NAMES:
+        raise UsageError(
+            f"{name!r} names no user: logs say so of what nobody decided; take another one."
         )
 
 

@@ -60,14 +60,13 @@ class Agents:
         specs: Mapping[str, AgentSpec],
         *,
         connect: Connect,
-        default_model: str,
+        default_model: str | Callable[[], str],
         clock: Clock,
         mint: Mint,
         hidden: Sequence[Path] = (),
         knows: Callable[[str], bool] = lambda model: True,
     ) -> None:
-        self.default_model = default_model
-        """`provider/model` of a session that names none."""
+        self._default_model = default_model
         self._specs = dict(specs)
         self._connect = connect
         self._clock = clock
@@ -82,6 +81,12 @@ class Agents:
     def specs(self) -> tuple[AgentSpec, ...]:
         """All specs, in the order in which they were given."""
         return tuple(self._specs.values())
+
+    @property
+    def default_model(self) -> str:
+        """`provider/model` of a session that names none and is made now."""
+        chosen = self._default_model
+        return chosen if isinstance(chosen, str) else chosen()
 
     def spec(self, name: str) -> AgentSpec:
         """The spec of that name.

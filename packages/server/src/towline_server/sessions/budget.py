@@ -10,6 +10,7 @@ import msgspec
 from towline_protocol import Limits, UsageError, UsageReport
 from towline_server.errors import BudgetSpent
 from towline_server.store import usage
+from towline_server.store.records import UsageCount
 from towline_server.store.sqlite_store import SqliteStore
 
 __all__ = ["Budget"]
@@ -21,8 +22,8 @@ _BY: Final = ("day", "model", "session")
 class Budget:
     """Holds turns to what a day may cost. Days are those of UTC.
 
-    Only known prices count. Turns that run at the same time each get what was left when they
-    began, so that together they can cost more.
+    Only known prices count. Turns that run at the same time share what is left: each begins no
+    further step once it is gone, so that a day costs more by at most one step of each of them.
 
     Args:
         store: Keeps what was used.
@@ -36,6 +37,7 @@ class Budget:
         self._store = store
         self._now_ms = now_ms
         self._daily_cost = daily_cost
+        self._known: dict[str, tuple[str, float]] = {}  # of each user the newest day, and its cost
 
     def today(self) -> date:
         """The day that counts now."""
@@ -58,7 +60,6 @@ class Budget:
                 f"Today has cost {spent:.2f} of the {self._daily_cost:.2f} US dollars that a day "
                 "may cost; go on after midnight (UTC), or raise `daily_cost` in the settings.",
                 retry_after_s=(midnight - now).total_seconds(),
-                scope="limit",
                 reason="budget",
             )
 
@@ -73,6 +74,22 @@ class Budget:
         left = max(0.0, self._daily_cost - await self._spent(user))
         most = left if limits.max_cost is None else min(left, limits.max_cost)
         return msgspec.structs.replace(limits, max_cost=most)
+
+    def note(self, count: UsageCount) -> None:
+        """Take note of what one request cost; it may not be committed yet."""
+        if self._daily_cost is not None:
+            spent = self._cost(count.user, count.day) + (count.cost or 0.0)
+            self._known[count.user] = (count.day, spent)
+
+    def used_up(self, user: str) -> str | None:
+        """Why no further step of a user's turns may begin today; `None` while one may.
+
+        It knows what a day had cost when a turn of the user last began, and all since.
+        """
+        if self._daily_cost is None:
+            return None
+        spent = self._cost(user, self.today().isoformat())
+        return "budget" if spent >= self._daily_cost else None
 
     async def report(
         self, user: str, by: str, *, first: str | None = None, last: str | None = None
@@ -111,7 +128,16 @@ class Budget:
 
     async def _spent(self, user: str) -> float:
         day = self.today().isoformat()
-        return await self._store.query(partial(usage.cost_of_day, user=user, day=day))
+        stored = await self._store.query(partial(usage.cost_of_day, user=user, day=day))
+        # What was noted meanwhile may not be in the store yet.
+        spent = max(stored, self._cost(user, day))
+        self._known[user] = (day, spent)
+        return spent
+
+    def _cost(self, user: str, day: str) -> float:
+        """What is known of a day without the store."""
+        known = self._known.get(user)
+        return known[1] if known is not None and known[0] == day else 0.0
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._now_ms() / 1000, UTC)

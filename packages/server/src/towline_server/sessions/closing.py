@@ -24,7 +24,12 @@ DELETED: Final = "deleted"
 
 
 async def close_for_good(
-    session: Session, *, by: str, reason: str, remember: Remember | None = None
+    session: Session,
+    *,
+    by: str,
+    reason: str,
+    remember: Remember | None = None,
+    read_seq: int = 0,
 ) -> None:
     """End what runs, take back what waits, and close a session; durable when this returns.
 
@@ -35,17 +40,20 @@ async def close_for_good(
         by: Who closes it.
         reason: Why, for the log.
         remember: How to keep the answer.
+        read_seq: How far the session's user has read, for the answer.
 
     Raises:
         StoreError: It could not be kept; the session is as a crash would leave it.
     """
-    await session.shut(by, reason)
+    with session.in_use():
+        await session.shut(by, reason)
+    session.tell_cut()
     log = session.log
     for queued in log.ahead.view.queue:
         session.inbox.withdraw(queued.prompt)
     log.emit(SessionClosed(reason=reason), outside=True)
     if remember is not None:
-        log.keep(remember(session.info(ahead=True)))
+        log.keep(remember(session.info(ahead=True, read_seq=read_seq)))
     await log.settle()
     log.hub.close()
 
@@ -84,7 +92,13 @@ class Endings:
             await asyncio.wait(tasks)
 
     async def close(
-        self, session: Session, by: str, reason: str, remember: Remember | None
+        self,
+        session: Session,
+        by: str,
+        reason: str,
+        remember: Remember | None,
+        *,
+        read_seq: int = 0,
     ) -> None:
         """Close a session; see `close_for_good`.
 
@@ -97,7 +111,14 @@ class Endings:
         await _shared(
             self._closing,
             id_,
-            functools.partial(close_for_good, session, by=by, reason=reason, remember=remember),
+            functools.partial(
+                close_for_good,
+                session,
+                by=by,
+                reason=reason,
+                remember=remember,
+                read_seq=read_seq,
+            ),
         )
 
     async def delete(self, id_: SessionId, user: str, remember: Remember | None) -> SessionDeleted:

@@ -2,36 +2,57 @@
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from functools import partial
 from typing import Final
 
 from towline_protocol import Block, File, Image, PromptBlock, Text, UsageError
-from towline_server.errors import BodyTooLarge, FileNotFound, Rejected, StoreError
+from towline_server.errors import (
+    BodyTooLarge,
+    FileNotFound,
+    Rejected,
+    StoreError,
+    UploadsFull,
+)
 from towline_server.sessions.bulk import MAX_FILE, read_data
 from towline_server.sessions.sniff import PDF, PICTURES, TEXT, Sniffer
 from towline_server.store import attachments
-from towline_server.store.attachments import PIECE_BYTES, FileRow
+from towline_server.store.attachments import PIECE_BYTES, FileRow, Waiting
 from towline_server.store.sqlite_store import SqliteStore
 
-__all__ = ["MAX_NAME", "MAX_TOGETHER", "Files", "clean_name"]
+__all__ = ["MAX_NAME", "MAX_TOGETHER", "MAX_WAITING", "Files", "clean_name"]
 
 MAX_NAME: Final = 255
 """Characters of a file's name: what systems take."""
 MAX_TOGETHER: Final = 24 * 1024 * 1024
 """Bytes of all files in one request to a model, and so of those in one prompt: as Base 64 they are
 the 32 MiB that vendors take."""
+MAX_WAITING: Final = 256 * 1024 * 1024
+"""Bytes that a user may have uploaded before prompts name them: those of ten prompts. They are on
+the server's disk for a day, whoever forgot them."""
 
+_RETRY_S: Final = 5.0  # other uploads of the user, which are on their way, end within seconds
 _READ: Final = PICTURES | {PDF, TEXT}
 _PATH_ENDS: Final = str.maketrans({"/": "_", "\\": "_"})
 
 
 class Files:
-    """The files of one store. Nobody sees another user's (C2.9)."""
+    """The files of one store. Nobody sees another user's (C2.9).
 
-    def __init__(self, store: SqliteStore, now_ms: Callable[[], int]) -> None:
+    Args:
+        store: Keeps them.
+        now_ms: The time, in milliseconds since 1970.
+        max_waiting: Bytes that a user may have uploaded before prompts name them.
+    """
+
+    def __init__(
+        self, store: SqliteStore, now_ms: Callable[[], int], *, max_waiting: int = MAX_WAITING
+    ) -> None:
         self._store = store
         self._now_ms = now_ms
+        self._max_waiting = max_waiting
+        self._coming: Counter[str] = Counter()  # bytes of each user's unfinished uploads
 
     async def upload(self, user: str, body: AsyncIterable[bytes], *, name: str = "") -> FileRow:
         """Keep bytes as they come, a piece in memory at a time; the same bytes twice are one file.
@@ -44,16 +65,42 @@ class Files:
         Raises:
             UsageError: There are no bytes, or the name is too long.
             BodyTooLarge: There are more than a file may have.
+            UploadsFull: Too many bytes of the user wait for prompts that name them.
             StoreError: They could not be kept.
         """
         upload = _Upload(self._store, self._now_ms, user, clean_name(name))
+        find = partial(attachments.waiting, user=user, now_ms=self._now_ms())
+        waiting = await self._store.query(find)
+        taken = 0
         try:
+            self._check(waiting, self._coming[user] + 1)
             async for data in body:
+                taken += len(data)
+                self._coming[user] += len(data)
+                self._check(waiting, self._coming[user])
                 await upload.feed(data)
-            return await upload.finish()
+            return await upload.finish(self._max_waiting, self._check)
         except BaseException:
             await upload.abort()
             raise
+        finally:
+            self._coming[user] -= taken
+            if not self._coming[user]:
+                del self._coming[user]
+
+    def _check(self, waiting: Waiting, coming: int) -> None:
+        """Refuse what would be too much beside what waits already."""
+        if waiting.size + coming <= self._max_waiting:
+            return
+        left_s = (waiting.until_ms - self._now_ms()) / 1000
+        raise UploadsFull(
+            f"{waiting.size} bytes of yours wait for prompts that name them; with this upload they "
+            f"would be more than the {self._max_waiting} that may. Send the prompts first, or come "
+            "back when the oldest are forgotten: what no prompt names goes after a day.",
+            retry_after_s=left_s if waiting.size else _RETRY_S,
+            scope="limit",
+            reason="upload_limit",
+        )
 
     async def add(self, user: str, data: bytes, *, name: str = "") -> FileRow:
         """Keep whole bytes; raises as `upload` does."""
@@ -68,9 +115,7 @@ class Files:
         """
         found = await self._store.query(partial(attachments.find, user=user, file=file))
         if found is None:
-            raise FileNotFound(
-                f"There is no file {file[:80]!r} of yours; upload it, or look at its session again."
-            )
+            raise _unknown(file)
         return found
 
     async def piece(self, user: str, file: str, number: int) -> bytes | None:
@@ -133,10 +178,11 @@ class Files:
                 raise UsageError("The 'data' of a block is no Base 64; encode it anew.")
             return await self.add(user, data, name=name)
         assert block.file is not None
-        try:
-            return await self.find(user, block.file)
-        except FileNotFound as error:
-            raise Rejected(error.message, reason="unknown_file") from error
+        hold = partial(attachments.hold, user=user, file=block.file, now_ms=self._now_ms())
+        held = await self._store.write(hold)
+        if held is None:
+            raise Rejected(_unknown(block.file).message, reason="unknown_file")
+        return held
 
 
 class _Upload:
@@ -167,8 +213,13 @@ class _Upload:
             if len(self._waiting) > PIECE_BYTES:
                 await self._write_piece()
 
-    async def finish(self) -> FileRow:
-        """Make a file of it."""
+    async def finish(self, most: int, refuse: Callable[[Waiting, int], None]) -> FileRow:
+        """Make a file of it.
+
+        Args:
+            most: Bytes that the user may have waiting, this file among them.
+            refuse: Raises; given what waits beside it, and its size.
+        """
         if not self._size:
             raise UsageError("The file is empty; send its bytes as the body.")
         row = FileRow(
@@ -181,12 +232,18 @@ class _Upload:
         place, number = self._place, self._pieces
         now_ms, user = self._now_ms(), self._user
 
-        def work(connection: sqlite3.Connection) -> bool:
+        def work(connection: sqlite3.Connection) -> bool | Waiting:
+            beside = attachments.waiting(connection, user, now_ms=now_ms, beside=row.file)
+            if beside.size + row.size > most:  # others came to their end meanwhile
+                return beside
             to = attachments.begin(connection, now_ms) if place is None else place
             kept = attachments.add_piece(connection, to, number, last)
             return kept and attachments.finish(connection, to, row, user=user, now_ms=now_ms)
 
-        if not await self._store.write(work):
+        done = await self._store.write(work)
+        if isinstance(done, Waiting):
+            refuse(done, row.size)
+        elif not done:
             raise _too_slow()
         self._place = None
         return row
@@ -228,6 +285,12 @@ def _named(block: Image | File, row: FileRow) -> Block:
         return Image(media_type=row.media_type, file=row.file)
     name = clean_name(block.name) if isinstance(block, File) else ""
     return File(name=name or row.name or "file", media_type=row.media_type, file=row.file)
+
+
+def _unknown(file: str) -> FileNotFound:
+    return FileNotFound(
+        f"There is no file {file[:80]!r} of yours; upload it, or look at its session again."
+    )
 
 
 def _too_slow() -> UsageError:

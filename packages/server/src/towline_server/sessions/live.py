@@ -5,7 +5,7 @@ import contextlib
 import functools
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Final
 
 from towline_agent import Clock, kill_process
@@ -26,6 +26,7 @@ IDLE_S: Final = 300.0
 MAX_LIVE: Final = 8
 """Sessions of a user that may be live at once, and that are kept in memory (C6)."""
 
+_PAGE_ROWS: Final = 1024  # folded in some 10 ms; with fewer, a long log waits for the loop often
 _RETRY_S: Final = 5.0  # turns end and readers leave within seconds or minutes
 _LOOKS: Final = 5  # an idle session leaves after at most 1 + 1/5 of its time
 
@@ -116,7 +117,6 @@ class LiveSessions:
                 f"{active} of your sessions are at work or being read; stop or leave one of them, "
                 "then try again.",
                 retry_after_s=_RETRY_S,
-                scope="limit",
                 reason="session_limit",
             )
 
@@ -179,11 +179,14 @@ class LiveSessions:
         row = await self._store.session(id_)
         if row is None:
             raise not_found(id_)
-        loaded = load(await read_log(self._store, id_, row.last_seq))
+        loaded = Loaded()
+        async for page in read_log(self._store, id_, row.last_seq):
+            load(page, loaded)  # between two pages the loop is with the other sessions
         for process in loaded.processes.values():
             await kill_process(process)  # no child runs beside the resumed turn (C5.6)
         start = loaded.start(self._clock.now_ms())
         live = self.add(id_, row.user, loaded)
+        live.tell_cut()
         fault = self._full.pop(id_, None)
         if start is not None:
             live.runner.resume(start, fault)
@@ -240,16 +243,15 @@ class LiveSessions:
                 self._make_room(user)  # those that were busy when others came
 
 
-async def read_log(store: EventStore, session: SessionId, upto: int) -> list[StoredRow]:
-    """All events of a session up to a number.
+async def read_log(
+    store: EventStore, session: SessionId, upto: int
+) -> AsyncGenerator[list[StoredRow]]:
+    """All events of a session up to a number, page by page, so that nobody else waits for long.
 
     Raises:
         StoreError: They cannot be read.
     """
-    rows: list[StoredRow] = []
-    while True:
-        after = rows[-1].seq if rows else 0
-        page = await store.read(session, after=after, upto=upto)
-        if not page:
-            return rows
-        rows.extend(page)
+    after = 0
+    while page := await store.read(session, after=after, upto=upto, limit=_PAGE_ROWS):
+        yield page
+        after = page[-1].seq

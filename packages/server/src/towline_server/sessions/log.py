@@ -80,6 +80,7 @@ class Log:
         now_ms: Callable[[], int],
         on_broken: Callable[[StoreError], None],
         on_shown: Callable[[], None] = lambda: None,
+        on_usage: Callable[[UsageCount], None] = lambda count: None,
     ) -> None:
         self.session = session
         """The session."""
@@ -100,6 +101,7 @@ class Log:
         self._now_ms = now_ms
         self._on_broken = on_broken
         self._on_shown = on_shown
+        self._on_usage = on_usage
         self._next = loaded.view.seq + 1
         self._batch: list[StoredRow] = []
         self._files: list[NewFile] = []
@@ -238,7 +240,9 @@ class Log:
         found = self.ahead.meter.count(event)
         if found is not None:
             day = time[: len("2026-01-31")]
-            self._usage.append(UsageCount(user=self.user, day=day, **found._asdict()))
+            count = UsageCount(user=self.user, day=day, **found._asdict())
+            self._usage.append(count)
+            self._on_usage(count)
 
     def _flush(self) -> None:
         """Hand all that was emitted to the writer, in one append."""

@@ -6,7 +6,7 @@ that its end tells.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from towline_protocol import (
     Compacted,
@@ -21,6 +21,8 @@ from towline_protocol import (
 )
 
 __all__ = ["Counted", "Meter"]
+
+_SEEN: Final = frozenset({Compacted, StepEnded, StepStarted, TurnStarted})
 
 
 class Counted(NamedTuple):
@@ -65,6 +67,8 @@ class Meter:
 
     def take(self, event: Event) -> None:
         """Fold an event in."""
+        if type(event) not in _SEEN:
+            return
         match event:
             case TurnStarted():
                 self.model, self.usage, self.cost, self.unpriced = event.model, Usage(), 0.0, 0

@@ -13,7 +13,7 @@ from towline_protocol import (
     Text,
     ToolEnded,
 )
-from towline_server.sessions.recovery import SERVER
+from towline_server.auth.reserved_name import SERVER
 
 __all__ = ["close_parts"]
 

@@ -25,10 +25,10 @@ from towline_protocol import (
     Text,
     parse_time,
 )
+from towline_server.auth.reserved_name import CANCEL, DEADLINE, RESERVED_NAMES
 from towline_server.errors import AlreadyAnswered, Rejected, SessionGone, SessionNotFound
 from towline_server.sessions.deadline import Deadline, OpenRequests, Patience
 from towline_server.sessions.log import Log
-from towline_server.sessions.recovery import SERVER
 from towline_server.sessions.request import Remember
 
 __all__ = ["ASK_USER", "MAX_ANSWER", "Answers", "Questions"]
@@ -93,7 +93,7 @@ class Questions:
         if question in answered:  # somebody was quicker than the turn's resumption
             await self._log.settle()
             return answered[question]
-        by = "cancel"
+        by: str = CANCEL
         try:
             with self._waiting.hold(
                 question,
@@ -104,7 +104,7 @@ class Questions:
             ) as waiting:
                 await self._log.settle()
                 await waiting.wait()
-            by = "deadline"
+            by = DEADLINE
         finally:
             taken = answered.get(question)
             if taken is None:
@@ -262,7 +262,7 @@ def _misfit(item: QuestionItem, given: tuple[str, ...]) -> str | None:
 
 
 def _again(earlier: QuestionResolved, answers: Answers) -> Answers:
-    if earlier.by in ("deadline", "cancel", SERVER):
+    if earlier.by in RESERVED_NAMES:
         raise SessionGone("The question has ended without an answer.", reason="expired")
     if earlier.answers == answers:
         return answers  # the same again: a retry, not a conflict
@@ -273,7 +273,7 @@ def _again(earlier: QuestionResolved, answers: Answers) -> Answers:
 
 def _tell(items: tuple[QuestionItem, ...], resolved: QuestionResolved) -> str:
     """The answers in words, for the model."""
-    if resolved.by == "deadline":
+    if resolved.by == DEADLINE:
         return "Nobody is there to answer. Decide yourself, and say what you decided and why."
     if not resolved.answers:
         return "The question was taken back without an answer."

@@ -1,8 +1,8 @@
 """What a log says: the state of a session, and where a crash cut its turn (C5.4 to C5.6). Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,7 @@ from towline_protocol import (
     Event,
     Limits,
     MessageId,
+    Notice,
     PermissionId,
     PermissionRequested,
     PermissionResolved,
@@ -28,6 +29,7 @@ from towline_protocol import (
     QuestionId,
     QuestionResolved,
     Reverted,
+    SessionClosed,
     SessionCreated,
     SessionView,
     StepEnded,
@@ -46,6 +48,7 @@ from towline_protocol import (
     parse_time,
     reduce,
 )
+from towline_server.auth.reserved_name import SERVER
 from towline_server.errors import StoreCorrupt
 from towline_server.sessions.meter import Meter
 from towline_server.sessions.offer import ClientState
@@ -56,7 +59,6 @@ __all__ = [
     "MAX_ATTEMPTS",
     "OPENING_CHARS",
     "ORPHANED",
-    "SERVER",
     "Loaded",
     "Piece",
     "load",
@@ -68,8 +70,6 @@ OPENING_CHARS: Final = 1000
 """Characters of the first prompt by which a session is found."""
 MAX_ATTEMPTS: Final = 3
 """How often a turn is resumed before it fails (C5.4)."""
-SERVER: Final = "server"
-"""Who stops a turn when the server itself shuts down (C5.14)."""
 ORPHANED: Final = "nobody was attached any more"
 """Why the server stops a turn that nobody watches (C5.13)."""
 
@@ -143,6 +143,8 @@ class Loaded:
     """Every turn that was begun, with the number of the event that brought its prompt."""
     undone: list[range] = field(default_factory=list[range])
     """The numbers of the events that the conversation went back behind."""
+    tidying: bool = False
+    """Whether a summary was asked for outside of a turn, and nothing has told what came of it."""
     held: bool = False
     """Whether somebody stopped a turn and has said nothing since: what waits is held (C2.11)."""
 
@@ -150,6 +152,19 @@ class Loaded:
     def open_messages(self) -> tuple[MessageId, ...]:
         """Messages that a crash left half written."""
         return tuple(message.id for message in self.view.open_messages)
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether the open turn did nothing but wait for a person when its server ended.
+
+        Such an end is no attempt that failed: a question outlives any number of upgrades (S20).
+        """
+        asked = len(self.view.questions)
+        if not asked and not self.view.permissions:
+            return False
+        # the tool that asks has started itself, and nothing else may have
+        running = sum(record.started for record in self.journal.values())
+        return running <= asked and not self.view.open_messages
 
     def start(self, now_ms: int) -> Start | None:
         """How to resume the open turn; `None` when no turn is open."""
@@ -159,7 +174,7 @@ class Loaded:
         return Start(
             turn=turn.id,
             prompt=turn.prompt,
-            attempt=turn.attempt + 1,
+            attempt=max(1, turn.attempt if self.only_waits else turn.attempt + 1),
             journal=dict(self.journal),
             spent=self.spent,
             elapsed_s=max(0.0, (now_ms - parse_time(turn.started)) / 1000),
@@ -168,13 +183,17 @@ class Loaded:
         )
 
 
-def load(rows: Iterable[StoredRow]) -> Loaded:
-    """Fold a whole log.
+def load(rows: Iterable[StoredRow], loaded: Loaded | None = None) -> Loaded:
+    """Fold a log, or its next page.
+
+    Args:
+        rows: Its events, in order.
+        loaded: What the pages before came to, which is changed; `None` for the first one.
 
     Raises:
         StoreCorrupt: A row is no event, or a number is missing.
     """
-    loaded = Loaded()
+    loaded = loaded or Loaded()
     for row in rows:
         take(loaded, *read_piece(row))
         if loaded.view.lost:
@@ -195,24 +214,18 @@ def read_piece(row: StoredRow) -> Piece:
         )
     if envelope.seq != row.seq:
         raise _corrupt(f"Event {row.seq!r} of the log says that it is another one", "misplaced")
-    if not _is_time(envelope.time):
-        raise _corrupt(f"Event {row.seq!r} of the log has no time that can be read", "unreadable")
-    return Piece(envelope, _decode_private(row))
-
-
-def _is_time(text: str) -> bool:
     try:
-        parse_time(text)
-    except (ValueError, OverflowError):
-        return False
-    return True
+        parse_time(envelope.time)
+    except (ValueError, OverflowError) as error:
+        raise _corrupt(
+            f"Event {row.seq!r} of the log has no time that can be read", "unreadable"
+        ) from error
+    return Piece(envelope) if row.private is None else Piece(envelope, _decode_private(row))
 
 
 def _decode_private(row: StoredRow) -> tuple[Private, ...]:
-    if row.private is None:
-        return ()
     try:
-        return _private.decode(row.private)
+        return _private.decode(row.private or b"")
     except (msgspec.DecodeError, UnicodeError) as error:
         raise _corrupt(
             f"What is kept beside event {row.seq!r} of the log cannot be read", "unreadable"
@@ -225,14 +238,26 @@ def _corrupt(what: str, reason: str) -> StoreCorrupt:
 
 def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> None:
     """Fold one stored event into the state."""
+    event = envelope.event
     loaded.view = reduce(loaded.view, envelope)
-    loaded.transcript.add(envelope.event, private, envelope.turn)
-    loaded.meter.take(envelope.event)
-    loaded.clients.take(envelope.event)
-    _fold_turn(loaded, envelope.event)
-    _fold_prompt(loaded, envelope.event)
-    _fold_undone(loaded, envelope.event, envelope.seq or 0)
-    _fold_call(loaded, envelope.event)
+    loaded.transcript.add(event, private, envelope.turn)
+    loaded.meter.take(event)
+    loaded.clients.take(event)
+    for fold in _FOLDS.get(type(event), ()):
+        fold(loaded, event)
+    _fold_tidying(loaded, envelope)
+    _fold_undone(loaded, event, envelope.seq or 0)
+
+
+def _fold_tidying(loaded: Loaded, envelope: Envelope) -> None:
+    """Whether a summary that was asked for outside of a turn is still due."""
+    match envelope.event:
+        case Notice(code="compacting") if envelope.turn is None:
+            loaded.tidying = True
+        case Compacted() | Notice(code="not_compacted") | SessionClosed():
+            loaded.tidying = False
+        case _:
+            pass
 
 
 def _fold_prompt(loaded: Loaded, event: Event) -> None:
@@ -254,15 +279,12 @@ def _fold_prompt(loaded: Loaded, event: Event) -> None:
 
 def _fold_undone(loaded: Loaded, event: Event, seq: int) -> None:
     """Where turns begin, and what was undone."""
-    match event:
-        case PromptDelivered():
-            loaded.turns.setdefault(event.turn, seq)
-        case Reverted(to_turn=turn) if turn in loaded.turns:
-            first = loaded.turns[turn]
-            if not any(first in undone for undone in loaded.undone):
-                loaded.undone.append(range(first, seq))
-        case _:
-            pass
+    if type(event) is PromptDelivered:
+        loaded.turns.setdefault(event.turn, seq)
+    elif type(event) is Reverted and event.to_turn in loaded.turns:
+        first = loaded.turns[event.to_turn]
+        if not any(first in undone for undone in loaded.undone):
+            loaded.undone.append(range(first, seq))
 
 
 def _fold_turn(loaded: Loaded, event: Event) -> None:
@@ -340,3 +362,24 @@ def _resolve(loaded: Loaded, event: PermissionResolved) -> None:
     for option in request.options:
         if option.id == event.option and option.rule is not None:
             loaded.rules.append(parse_rule(option.rule))
+
+
+# Looked up, since a `match` costs most where it finds nothing: with most events of a long log.
+_FOLDS: Final[dict[type, tuple[Callable[[Loaded, Any], None], ...]]] = {
+    SessionCreated: (_fold_prompt,),
+    PromptAdmitted: (_fold_turn, _fold_prompt),
+    PromptDelivered: (_fold_prompt,),
+    PromptWithdrawn: (_fold_prompt,),
+    TurnStarted: (_fold_turn,),
+    TurnCancelled: (_fold_turn,),
+    StepStarted: (_fold_turn,),
+    Compacted: (_fold_turn,),
+    StepEnded: (_fold_turn,),
+    PermissionRequested: (_fold_call,),
+    PermissionResolved: (_fold_call,),
+    QuestionAsked: (_fold_call,),
+    QuestionResolved: (_fold_call,),
+    ToolProposed: (_fold_call,),
+    ToolStarted: (_fold_call,),
+    ToolEnded: (_fold_call,),
+}

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -46,7 +45,6 @@ from towline_server.sessions.settings import (
     find_changes,
     settings_tag,
 )
-from towline_server.store import idempotency
 from towline_server.store.records import (
     NEWEST,
     SessionFilter,
@@ -178,8 +176,9 @@ class Sessions:
             StoreError: It could not be kept.
         """
         source = await self.get(user, session)
-        rows = await read_log(self._store, session, source.last_seq)
-        pieces = take_upto([read_piece(row) for row in rows], turn)
+        pages = read_log(self._store, session, source.last_seq)
+        log = [read_piece(row) async for page in pages for row in page]
+        pieces = take_upto(log, turn)
         created = begin_fork(source, title)
         self._live.check_limit(user)
         fork = self._live.add(SessionId(self._mint("ses")), user, Loaded())
@@ -284,20 +283,21 @@ class Sessions:
             StoreError: It could not be kept.
         """
         wanted = self._cleaned(wanted)
+        read_seq = (await self._catalog.find(user, session)).read_seq
         found = await self.get(user, session)
         view = found.log.ahead.view
         check(settings_tag(view))
         changes = find_changes(view, wanted)
-        if changes is not None:
-            if changes.model is not None or changes.mode is not None:
-                found.inbox.check_open(view)
-            found.log.emit(changes, outside=True)
-            if remember is not None:
-                found.log.keep(remember(found.info(ahead=True)))
-            await found.log.settle()
-        elif remember is not None:
-            await self._store.write(partial(idempotency.keep, record=remember(found.info())))
-        return await self.info(user, session)
+        if changes is None:
+            return found.info(read_seq=read_seq)
+        if changes.model is not None or changes.mode is not None:
+            found.inbox.check_open(view)
+        found.log.emit(changes, outside=True)
+        answer = found.info(ahead=True, read_seq=read_seq)
+        if remember is not None:
+            found.log.keep(remember(answer))
+        await found.log.settle()
+        return answer
 
     def _cleaned(self, wanted: SessionUpdated) -> SessionUpdated:
         """A wish as it may stand in the log."""
@@ -328,8 +328,9 @@ class Sessions:
             SessionGone: It is deleted.
             StoreError: It could not be kept.
         """
+        read_seq = (await self._catalog.find(user, session)).read_seq
         found = await self.get(user, session)
-        await self._endings.close(found, user, reason, remember)
+        await self._endings.close(found, user, reason, remember, read_seq=read_seq)
         return await self.info(user, session)
 
     async def delete_session(
@@ -384,6 +385,7 @@ class Sessions:
             now_ms=self._clock.now_ms,
             on_broken=on_broken,
             on_shown=lambda: self._tell(id_),
+            on_usage=self._budget.note,
         )
         return Session(
             log,

@@ -13,10 +13,10 @@ from towline_protocol import (
     PermissionResolved,
     parse_time,
 )
+from towline_server.auth.reserved_name import CANCEL, DEADLINE, RESERVED_NAMES
 from towline_server.errors import AlreadyAnswered, Rejected, SessionGone, SessionNotFound
 from towline_server.sessions.deadline import Deadline, OpenRequests, Patience
 from towline_server.sessions.log import Log
-from towline_server.sessions.recovery import SERVER
 from towline_server.store.records import IdempotencyRecord
 
 __all__ = ["Remember", "Requests"]
@@ -46,7 +46,7 @@ class Requests:
         if request.permission in resolved:  # somebody was quicker than the turn's resumption
             await self._log.settle()
             return resolved[request.permission]
-        by = "cancel"
+        by: str = CANCEL
         try:
             with self._waiting.hold(
                 request.permission,
@@ -55,7 +55,7 @@ class Requests:
             ) as waiting:
                 await self._log.settle()
                 await waiting.wait()
-            by = "deadline"
+            by = DEADLINE
         finally:
             taken = resolved.get(request.permission)
             if taken is None:
@@ -128,7 +128,7 @@ class Requests:
 def _again(earlier: PermissionResolved, option: str) -> str:
     if earlier.option == option:
         return option  # the same answer again: a retry, not a conflict
-    if earlier.by in ("deadline", "cancel", SERVER):
+    if earlier.by in RESERVED_NAMES:
         raise SessionGone(
             "The permission request has ended; nothing runs on this answer.", reason="expired"
         )

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -32,6 +33,7 @@ from towline_protocol import (
     TurnStarted,
     UsageError,
 )
+from towline_server.auth.reserved_name import SERVER
 from towline_server.errors import StoreError
 from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
@@ -40,7 +42,7 @@ from towline_server.sessions.fill import with_files
 from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
-from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED, SERVER
+from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED
 
 __all__ = ["Ask", "Runner"]
 
@@ -142,7 +144,7 @@ class Runner:
             if waits():
                 return  # nobody can answer any more: it is asked again after the restart (C5.8)
             await asyncio.wait({task}, timeout=_LOOK_S)
-        if not task.done():
+        if not task.done() and self._log.turn is not None:  # a summary is cut, and told of later
             self.interrupt(SERVER, "the server shuts down")
             await asyncio.wait({task}, timeout=_STOP_S)
 
@@ -158,6 +160,8 @@ class Runner:
 
         What does not end in time is cut off.
         """
+        if self._log.turn is None:
+            await self.cancel()  # a summary at most, which nobody will read
         self.draining = True
         self.interrupt(by, reason)
         if self._task is not None:
@@ -284,9 +288,12 @@ class Runner:
             plan = await self._plan_unless_stopped(asked)
             if isinstance(plan, Stop):
                 return plan
-            if not start.attempt:  # a resumed turn keeps the bounds that it began with
-                limits = await self._budget.bound(self._log.user, plan.limits)
-                plan = msgspec.structs.replace(plan, limits=limits)
+            user = self._log.user
+            limits = await self._budget.bound(user, plan.limits)
+            if start.attempt:  # a resumed turn keeps the bounds that it began with
+                limits = plan.limits
+            used_up = partial(self._budget.used_up, user)
+            plan = msgspec.structs.replace(plan, limits=limits, used_up=used_up)
             if not self._withdrawn(start):
                 await run_turn(plan, self, start)
         except StoreError:

@@ -1,7 +1,11 @@
 """One live session: what is shown of it, and what clients ask of it."""
 
+import contextlib
 import logging
+from collections.abc import Generator
 from typing import Final
+
+import msgspec
 
 from towline_agent import Clock, Mint, Tool
 from towline_protocol import (
@@ -69,6 +73,7 @@ class Session:
         self.log = log
         """Its way into the store."""
         self._budget = budget
+        self._uses = 0
         self.inbox = Inbox(log, mint)
         """What waits for a turn."""
         self.waiting = OpenRequests(clock)
@@ -125,12 +130,24 @@ class Session:
     def active(self) -> bool:
         """Whether it is live, or about to be."""
         waits = bool(self.log.ahead.view.queue) and not self.runner.held
-        return self.live or self.busy or waits
+        return self.live or self.busy or waits or self._uses > 0
 
     @property
     def idle(self) -> bool:
         """Whether nobody would miss it if it left memory now."""
         return not self.active and self.log.settled
+
+    @contextlib.contextmanager
+    def in_use(self) -> Generator[None]:
+        """Keep it in memory, and its place among the live ones, while somebody waits to change it.
+
+        What is emitted after a wait would be lost if the session had left memory meanwhile.
+        """
+        self._uses += 1
+        try:
+            yield
+        finally:
+            self._uses -= 1
 
     def view(self) -> SessionView:
         """What a screen shows right now, open messages included."""
@@ -153,13 +170,15 @@ class Session:
         """What is open right now."""
         return self.log.partials.frames()
 
-    def info(self, *, ahead: bool = False) -> SessionInfo:
+    def info(self, *, ahead: bool = False, read_seq: int = 0) -> SessionInfo:
         """The row of the session list.
 
         Args:
             ahead: With what is not committed yet: only for an answer kept in the same transaction.
+            read_seq: How far its user has read it; the store knows.
         """
-        return describe(self.log.row(ahead=ahead), live=self.live)
+        row = msgspec.structs.replace(self.log.row(ahead=ahead), read_seq=read_seq)
+        return describe(row, live=self.live)
 
     # what clients ask
 
@@ -173,7 +192,8 @@ class Session:
             BudgetSpent: The user's day has cost what it may.
             StoreError: It could not be kept; nothing was taken.
         """
-        await self._budget.check(self.log.user)
+        with self.in_use():
+            await self._budget.check(self.log.user)
         self._check_admission(said.when)
         return await self._start_with(self.inbox.take(said), remember)
 
@@ -202,7 +222,8 @@ class Session:
             BudgetSpent: The user's day has cost what it may.
             StoreError: It could not be kept; nothing was taken.
         """
-        await self._budget.check(self.log.user)
+        with self.in_use():
+            await self._budget.check(self.log.user)
         self._check_idle()
         self._check_admission("auto")
         last = self.log.ahead.view.last_turn
@@ -271,12 +292,21 @@ class Session:
             BudgetSpent: The user's day has cost what it may.
             StoreError: It could not be noted.
         """
-        await self._budget.check(self.log.user)
+        with self.in_use():
+            await self._budget.check(self.log.user)
         self.inbox.check_open(self.log.ahead.view)
         self._check_idle()
         self.runner.tidy()
         self.log.emit(Notice(code="compacting", message="The conversation is being summed up."))
         await self.log.settle()
+
+    def tell_cut(self) -> None:
+        """Say that a summary came to nothing which a crash cut, or the session's end."""
+        if self.log.ahead.tidying:
+            self.log.emit(
+                Notice(code="not_compacted", message="It was cut off before it was done."),
+                outside=True,
+            )
 
     def _check_idle(self) -> None:
         if self.busy or self.log.turn is not None:

@@ -6,7 +6,7 @@ disk or a crash leaves neither without the other, and a copy of the store is who
 """
 
 import sqlite3
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ __all__ = [
     "PIECE_BYTES",
     "UPLOAD_MS",
     "FileRow",
+    "Waiting",
     "abort",
     "add_piece",
     "apply_files",
@@ -26,9 +27,11 @@ __all__ = [
     "find",
     "finish",
     "forget_session",
+    "hold",
     "put",
     "read_piece",
     "sweep",
+    "waiting",
 ]
 
 PIECE_BYTES: Final = 1024 * 1024
@@ -53,6 +56,21 @@ class FileRow(msgspec.Struct, frozen=True, kw_only=True):
     """Their number."""
     name: str = ""
     """What its owner calls it; may be empty."""
+
+
+class Waiting(NamedTuple):
+    """What a user uploaded and no prompt has named yet."""
+
+    size: int
+    """Bytes."""
+    until_ms: int
+    """When the first of them goes, in milliseconds since 1970."""
+
+
+def waiting(connection: sqlite3.Connection, user: str, *, now_ms: int, beside: str = "") -> Waiting:
+    """What of a user waits for a prompt that names it, but for the file `beside`."""
+    values = (user, beside, now_ms)
+    return Waiting(*connection.execute(_SQL["waiting_bytes"], values).fetchone())
 
 
 def begin(connection: sqlite3.Connection, now_ms: int) -> int:
@@ -124,6 +142,15 @@ def find(connection: sqlite3.Connection, user: str, file: str) -> FileRow | None
     if found is None:
         return None
     return FileRow(file=found[0], media_type=found[1], size=found[2], name=found[3])
+
+
+def hold(connection: sqlite3.Connection, user: str, file: str, *, now_ms: int) -> FileRow | None:
+    """Find a user's file, and keep it for the prompt that is about to name it.
+
+    The session that used it so far may be deleted before that prompt is kept.
+    """
+    connection.execute(_SQL["hold_file"], (now_ms + HELD_MS, file, user))
+    return find(connection, user, file)
 
 
 def read_piece(connection: sqlite3.Connection, user: str, file: str, number: int) -> bytes | None:

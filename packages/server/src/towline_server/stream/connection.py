@@ -170,6 +170,7 @@ class StreamProtocol(H11Protocol):
             code=code,
             retry=row.retry,
             retry_after_s=retry_after_s,
+            scope="limit" if code == "capacity_exceeded" else None,
             reason=reason,
         )
         self._watch(None)

@@ -166,7 +166,6 @@ class Hub:
                 f"The session has {MAX_READERS!r} readers already; close one of them, or give each "
                 "device a name with `?reader=`.",
                 retry_after_s=_RETRY_FULL_S,
-                scope="limit",
                 reason="reader_limit",
             )
         subscriber = Subscriber(self, key)

@@ -32,6 +32,7 @@ async def open_test_app(
     provider: Provider,
     *,
     root: Path,
+    instructions: str = "",
     tools: Sequence[Tool] = (),
     mode: str = "auto",
     limits: Limits | None = None,
@@ -59,6 +60,7 @@ async def open_test_app(
     Args:
         provider: Answers for every model; closed with the server.
         root: The folder that agents work in.
+        instructions: What the one agent is told.
         tools: What the one agent may call.
         mode: The mode of new sessions.
         limits: The bounds of turns.
@@ -91,6 +93,7 @@ async def open_test_app(
 
     spec = AgentSpec(
         name=DEFAULT_AGENT,
+        instructions=instructions,
         tools=Toolset(tools),
         limits=limits or Limits(),
         fallbacks=fallbacks,

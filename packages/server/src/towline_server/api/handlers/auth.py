@@ -53,6 +53,7 @@ async def _login(call: Call) -> LoggedIn | Response:
 
 async def _claim(call: Call) -> Claimed | Response:
     body = cast("Claim", call.body)
+    check_length(MAX_WORD, code=body.code)  # it is compared on the loop, by whoever knocks
     access = call.service.access
     issued = await access.claim(body.code, body.name, address=address_of(call.request))
     if not body.cookie:

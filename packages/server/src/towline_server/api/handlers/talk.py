@@ -81,13 +81,14 @@ async def _interrupt(call: Call) -> Interrupted:
     body = cast("Interrupt", call.body)
     check_length(MAX_NOTE, reason=body.reason)
     session = await call.service.sessions.get(call.user, call.session)
-    return Interrupted(turn=await session.runner.stop(call.user, body.reason, body.turn))
+    with session.in_use():
+        return Interrupted(turn=await session.runner.stop(call.user, body.reason, body.turn))
 
 
 async def _compact_session(call: Call) -> SessionInfo:
     session = await call.service.sessions.get(call.user, call.session, live=True)
     await session.compact()
-    return session.info()
+    return await call.service.sessions.info(call.user, call.session)
 
 
 async def _fork_session(call: Call) -> SessionInfo:

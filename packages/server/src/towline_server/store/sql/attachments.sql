@@ -28,6 +28,9 @@ SELECT files.file, files.media_type, files.size, file_owners.name
 FROM file_owners JOIN files ON files.file = file_owners.file
 WHERE file_owners.file = ? AND file_owners.user = ?;
 
+-- name: hold_file
+UPDATE file_owners SET held_until_ms = max(held_until_ms, ?) WHERE file = ? AND user = ?;
+
 -- name: read_piece
 SELECT file_pieces.data
 FROM file_owners
@@ -61,6 +64,15 @@ WHERE held_until_ms <= ? AND held_until_ms > 0 AND NOT EXISTS (
   SELECT 1 FROM file_uses
   WHERE file_uses.file = file_owners.file AND file_uses.user = file_owners.user
 );
+
+-- name: waiting_bytes
+SELECT coalesce(sum(files.size), 0), coalesce(min(file_owners.held_until_ms), 0)
+FROM file_owners JOIN files ON files.file = file_owners.file
+WHERE file_owners.user = ? AND file_owners.file != ? AND file_owners.held_until_ms > ?
+  AND NOT EXISTS (
+    SELECT 1 FROM file_uses
+    WHERE file_uses.file = file_owners.file AND file_uses.user = file_owners.user
+  );
 
 -- name: place_without_owner
 SELECT place FROM files
