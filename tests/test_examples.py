@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+from aiohttp import ClientSession, web
 
 from towline_agent.testing import event_stream
 
@@ -150,7 +152,7 @@ async def run(name: str, case: Case, url: str, home: Path) -> tuple[int | None, 
 
 
 def test_each_example_has_a_run_here() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys()
+    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys() | {"embed.py"}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -161,6 +163,65 @@ async def test_an_example_does_what_it_says(name: str, tmp_path: Path) -> None:
     assert (code, errors) == (0, "")
     assert out == case.printed
     assert len(asked) == len(case.answers)
+
+
+def test_the_page_on_embedding_shows_the_example_as_it_is() -> None:
+    page = (EXAMPLES.parent / "docs" / "embedding.md").read_text(encoding="utf-8")
+    program = (EXAMPLES / "embed.py").read_text(encoding="utf-8")
+    assert re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE) == [program]
+
+
+@asynccontextmanager
+async def embedding(model: str, home: Path) -> AsyncGenerator[str]:
+    """The example's app, served: where; it is stopped as by Ctrl+C, and must end in order."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(EXAMPLES / "embed.py"),
+        env={"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-example", "OPENAI_BASE_URL": model}
+        | {"HOME": str(home), "PORT": "0"},
+        cwd=home,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(60):
+            while (
+                found := re.search(rb"running on (\S+)", line := await process.stderr.readline())
+            ) is None:
+                assert line, "it ended before it served"
+            yield found[1].decode()
+            process.send_signal(signal.SIGINT)
+            errors = (await process.communicate())[1]
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert (process.returncode, b"Traceback" in errors) == (0, False)
+
+
+async def test_the_app_that_holds_the_service_has_sessions_of_its_own_users(tmp_path: Path) -> None:
+    answers = CASES["weather.py"].answers
+    ann = {"authorization": "Bearer badge-of-ann"}
+    async with (
+        serve(answers) as (model, asked),
+        embedding(model, tmp_path) as url,
+        ClientSession(f"{url}/agent/") as client,
+    ):
+        prompt = {"prompt": [{"type": "text", "text": "Weather?"}]}
+        async with client.post("api/sessions", json=prompt) as answer:
+            assert answer.status == 401
+        async with client.post("api/sessions", json=prompt, headers=ann) as answer:
+            assert answer.status == 201
+            session = (await answer.json())["id"]
+        async with client.get(f"api/sessions/{session}/events", headers=ann) as stream:
+            async for line in stream.content:
+                if b'"turn_completed"' in line:
+                    break
+        bob = {"authorization": "Bearer badge-of-bob"}
+        async with client.get(f"api/sessions/{session}", headers=bob) as answer:
+            assert answer.status == 404
+    assert len(asked) == len(answers)
+    assert "sunny in Lisbon" in str(asked[1]["messages"][-1])
 
 
 async def test_what_a_stopped_run_had_heard_is_told_to_the_next_one(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ from towline_server.main import BuiltApp, Ready, RunFile, build_app, serve
 from towline_server.models.providers import Providers, SignIns
 from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Connect, Connection
 from towline_server.sessions.budget import Budget
+from towline_server.sessions.connection import PlainConnect
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store, open_store
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "MediaUnsupported",
     "MethodRefused",
     "NotOffered",
+    "PlainConnect",
     "ProviderNotFound",
     "Providers",
     "ProvidersAbsent",

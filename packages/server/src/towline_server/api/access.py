@@ -97,13 +97,18 @@ class Access:
         """Let the threads go."""
         self.accounts.passwords.close()
 
+    @property
+    def own(self) -> bool:
+        """Whether this server knows by itself who is who; else another program says it."""
+        return self._authenticate is None
+
     def check_own(self) -> None:
         """Refuse what only a server with users of its own does.
 
         Raises:
             NotOffered: Another program says who is who.
         """
-        if self._authenticate is not None:
+        if not self.own:
             raise NotOffered("This server has no users of its own; sign in where it is part of.")
 
     async def caller(self, request: Request) -> Caller:
