@@ -250,7 +250,12 @@ async def test_every_path_of_the_contract_lies_below_the_prefix(tmp_path: Path) 
             "api/manifest",
         ]  # from where the page lies
         missing = await ann.ask("GET", "/api/nothing")
-        assert (missing.status, missing.read(Problem).code) == (404, "not_found")
+        problem = missing.read(Problem)
+        assert (missing.status, problem.code) == (404, "not_found")
+        assert (
+            problem.detail
+            == "There is nothing at '/agent/api/nothing'; /agent/docs lists what there is."
+        )
         wrong = await ann.ask("DELETE", "/api/auth/me")
         assert (wrong.status, wrong.headers["allow"]) == (405, "GET, HEAD")
         assert (await ann.ask("GET", "/")).status == 404  # the page is not part of it
@@ -327,6 +332,9 @@ async def test_without_an_outer_app_s_word_it_has_users_of_its_own(tmp_path: Pat
     app = _app(tmp_path, ScriptedProvider(), own=True)
     client = AppClient(Outer(app))
     async with app.lifespan():
-        assert (await client.ask("GET", "/api/auth/me")).read(Problem).reason == "missing"
+        refused = (await client.ask("GET", "/api/auth/me")).read(Problem)
+        assert refused.reason == "missing"
+        assert "`Authorization: Bearer`" in refused.detail
+        assert "`POST /api/auth/login`" in refused.detail
         wrong = await client.ask("POST", "/api/auth/login", Login(password="correct horse"))
         assert wrong.read(Problem).reason == "wrong_password"

@@ -132,7 +132,9 @@ class Access:
         digest = self.digest(request)
         if digest is None:
             raise AccessDenied(
-                "This server wants to know who you are; open the link that `towline pair` prints.",
+                "This server wants to know who you are; open the link that `towline pair` prints, "
+                "or send `Authorization: Bearer` with a token: `POST /api/auth/login` gives one "
+                "for a password, and `POST /api/auth/tokens` makes one that lasts.",
                 reason="missing",
             )
         if hmac.compare_digest(digest, self._local):
@@ -141,7 +143,8 @@ class Access:
         known = await self._store.query(partial(tokens.find, sha256=digest, now_ms=now_ms))
         if known is None:
             raise AccessDenied(
-                "This server does not know your token; make a new one with `towline pair`.",
+                "This server does not know your token, or it has ended; get a new one by `towline "
+                "pair`, or by `POST /api/auth/login` with a password.",
                 reason="unknown_token",
             )
         if now_ms - known.token.last_used_ms > _TOUCH_MS:
