@@ -149,7 +149,8 @@ def _say_ready(
     if not background:
         console.print(f"  Open   [bold]{server.pairing_url}[/bold]", soft_wrap=True)
         again = escape(command_name())
-        console.print(f"         (works once, for 10 minutes; `{again} pair` makes a new one)")
+        said = f"         (works once, for 10 minutes; `{again} pair` makes a new one)"
+        console.print(said, soft_wrap=True)
     if warning is not None:
         console.print(f"  [yellow]{escape(show_visible(warning))}[/yellow]", soft_wrap=True)
     if server.resumed:
