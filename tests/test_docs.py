@@ -211,7 +211,12 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head).strip().lower().replace(" ", "-") for head in heads}
 
 
-LINKING = [ROOT / "README.md", *DOCS.glob("*.md"), *ROOT.glob("packages/*/README.md")]
+LINKING = [
+    ROOT / "README.md",
+    ROOT / "examples" / "README.md",
+    *DOCS.glob("*.md"),
+    *ROOT.glob("packages/*/README.md"),
+]
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -68,7 +68,7 @@ export const STRUCTS: Record<string, string> = {
   QueueResumed: "queued:i",
   QueuedPrompt: "prompt content:Block[] when key?:| time",
   ReadMark: "seq:i",
-  RequestList: "requests?:RequestRow[]",
+  RequestList: "requests:RequestRow[]",
   RequestRow: "session title?:| kind permission?:PermissionRequested| question?:QuestionAsked| call?:CallView|",
   Reset: "retry_ms:i",
   Reverted: "type=reverted to_turn files?:[] not_reverted?:[]",

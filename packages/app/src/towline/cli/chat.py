@@ -8,7 +8,9 @@ from typing import Any, Final
 import msgspec
 from rich.console import Console
 
+from towline.cli.command import name_command
 from towline.cli.keyboard import Keyboard, open_keyboard
+from towline.cli.leaving import say_goodbye
 from towline.cli.page import Page
 from towline.cli.question import Answering, Form, decline, fill, invite, next_item
 from towline.cli.render import choose_option
@@ -88,7 +90,7 @@ async def chat(
             following = await talk.run()
             code = max(code, talk.code)
             if following is None:
-                page.say(f"Go on with: {program} chat --plain --session {session.id}")
+                page.say(say_goodbye(session.view, session.id, program))
             else:
                 page.say("")
             await session.close()
@@ -106,7 +108,7 @@ async def _open(
     except CommandRejected as error:
         if session_id is not None or error.code != "forbidden" or new.cwd is None:
             raise
-        page.say(error.message)
+        page.say(name_command(error.message))
         return await client.open(None, new=msgspec.structs.replace(new, cwd=None))
 
 
