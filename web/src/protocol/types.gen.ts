@@ -1663,6 +1663,10 @@ export interface StepStarted {
   readonly model: string;
   /** The try's number within the step, from 1. */
   readonly attempt?: number;
+  /** Tokens of requests before it that failed, which no event has told of. */
+  readonly failed?: Usage | null;
+  /** US dollars for these; `None` when unknown. */
+  readonly failed_cost?: number | null;
 }
 
 /** Words, as Markdown. */

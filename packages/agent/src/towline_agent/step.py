@@ -43,12 +43,14 @@ from towline_protocol import (
     StepStarted,
     ToolEnded,
     ToolProposed,
+    Usage,
     Waiting,
     format_time,
 )
 
 __all__ = ["Stepper"]
 
+_NOTHING: Final = Usage()
 _RETRIES: Final = 3
 """Tries after the first, before any piece has come (A3.13)."""
 _RETRY_DELAYS_S: Final = (1.0, 2.0, 4.0)
@@ -88,6 +90,7 @@ class Stepper:
         self._plan = plan
         self._host = host
         self._spent = spent
+        self._failed: Spent | None = None  # what the log is not told yet
         self._assembler = Assembler(plan)
         self._next = list(plan.fallbacks)
         self._waits = 0
@@ -151,7 +154,7 @@ class Stepper:
         self, request: Request, attempts: Iterator[int], *, hand_over: bool
     ) -> StepResult:
         """One try at a step, from its start in the log to its end."""
-        self._host.emit(StepStarted(model=self.model.name, attempt=next(attempts)))
+        self._host.emit(self._started(next(attempts)))
         await self._host.settle()
         writer = MessageWriter(self._host, self._plan.mint, live=self._plan.live)
         try:
@@ -160,7 +163,7 @@ class Stepper:
             writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
         if isinstance(result, StepFailed):
-            self._spent.add(result.usage, cost(self.model, result.usage))
+            self._count_failed(result.usage)
             writer.cut("failed")
         else:
             self._keep(result, writer, hand_over=hand_over)
@@ -170,9 +173,27 @@ class Stepper:
         """One try at words beside the conversation: the log has their cost alone."""
         await self._host.settle()
         result = await self._send(request, _ignore)
-        price = answer_cost if isinstance(result, StepAnswer) else cost
-        self._spent.add(result.usage, price(self.model, result.usage))
+        if isinstance(result, StepAnswer):
+            self._spent.add(result.usage, answer_cost(self.model, result.usage))
+        else:
+            self._count_failed(result.usage)
         return result
+
+    def _started(self, attempt: int) -> StepStarted:
+        """The start of a try; with it the log is told what failed ones used, should it end here."""
+        failed, self._failed = self._failed, None
+        if failed is None:
+            return StepStarted(model=self.model.name, attempt=attempt)
+        return StepStarted(
+            model=self.model.name, attempt=attempt, failed=failed.usage, failed_cost=failed.cost
+        )
+
+    def _count_failed(self, usage: Usage) -> None:
+        price = cost(self.model, usage)
+        self._spent.add(usage, price)
+        if usage != _NOTHING:
+            self._failed = self._failed or Spent()
+            self._failed.add(usage, price)
 
     async def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
         slot = self._plan.slot

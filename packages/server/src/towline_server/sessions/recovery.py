@@ -309,8 +309,10 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
         case TurnCancelled():
             # The server's own end is nobody's wish; but what nobody watches shall not go on.
             loaded.held = event.by != SERVER or event.reason == ORPHANED
-        case StepStarted(attempt=1):
-            loaded.spent.steps += 1
+        case StepStarted():
+            loaded.spent.steps += event.attempt == 1
+            if event.failed is not None:
+                loaded.spent.add(event.failed, event.failed_cost)
         case Compacted(usage=Usage() as usage):
             loaded.spent.add(usage, event.cost)
         case StepEnded():
