@@ -85,7 +85,7 @@ export const STRUCTS: Record<string, string> = {
   SessionUpdated: "type=session_updated title?:| model?:| mode?:| archived?:b| labels?:[]| tools?:ToolDeclaration|",
   SessionView: "reducer?:i session? seq?:i agent? model? mode? title?:| title_truncated?:b cwd?:| parent?:Parent| created? updated? archived?:b labels?:[] closed?:| turn?:TurnView| last_turn?:EndedTurn| waiting?:Waiting| messages?:MessageView[] older?:b open_messages?:OpenMessage[] calls?:CallView[] open_calls?:CallView[] permissions?:PermissionRequested[] questions?:QuestionAsked[] queue?:QueuedPrompt[] outgoing?:OutgoingPrompt[] todos?:Todo[] notices?:Notice[] older_notices?:b usage?:Usage cost?:n| context?:Context| fault?:Fault| unknown?:i lost?:b",
   StepEnded: "type=step_ended stop_reason usage:Usage cost?:n| context?:Context|",
-  StepStarted: "type=step_started model attempt?:i",
+  StepStarted: "type=step_started model attempt?:i failed?:Usage| failed_cost?:n|",
   Text: "type=text text",
   TextDelta: "type=text_delta message block:i at:i text",
   Thinking: "type=thinking text signature?:| redacted?:b",
