@@ -31,7 +31,7 @@ from towline_protocol import (
 )
 from towline_server import load_config
 
-__all__ = ["RunScreen", "run_once"]
+__all__ = ["RunScreen", "run_once", "say_loading"]
 
 _ANSWERS: Final = {"y": "allow_once", "s": "allow_session", "n": DENY}
 
@@ -60,7 +60,8 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
             )
             if choice.local:
                 stack.push_async_callback(models.local.aclose)
-                progress.note(_say_loading(find_server(paths.run_file) is not None))
+                beside = find_server(paths.run_file) is not None
+                progress.note(say_loading(beside_server=beside))
                 await models.local.start()
         connection = await models.connect(choice.model)
         fallbacks = [(await models.connect(name)).provider for name in config.fallbacks]
@@ -83,7 +84,8 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
     return 0
 
 
-def _say_loading(beside_server: bool) -> str:
+def say_loading(*, beside_server: bool) -> str:
+    """Why nothing comes for a while; and that a server which runs has a model of its own."""
     said = "Loading the local model, which takes some seconds."
     if not beside_server:
         return said
