@@ -18,7 +18,7 @@ import msgspec
 from towline_agent.context.assemble import Assembler
 from towline_agent.errors import AuthenticationFailed, RateLimited
 from towline_agent.host import Host
-from towline_agent.limits import Spent
+from towline_agent.limits import Slot, Spent
 from towline_agent.message import MessageWriter
 from towline_agent.plan import Plan
 from towline_agent.providers.base import (
@@ -195,21 +195,27 @@ class Stepper:
             self._failed = self._failed or Spent()
             self._failed.add(usage, price)
 
-    async def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
+    def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> Awaitable[StepResult]:
         slot = self._plan.slot
         if slot is None or self.provider is not self._plan.provider:
-            return await self._ask(request, on_piece)
-        reason = slot.waits_for  # a model that serves few at once: wait, and say so (A2.91)
+            return self._ask(request, on_piece)
+        return self._ask_in(slot, request, on_piece)
+
+    async def _ask_in(
+        self, slot: Slot, request: Request, on_piece: Callable[[Piece], None]
+    ) -> StepResult:
+        """Ask a model that serves few at once: wait for a place, and say so (A2.91)."""
+        reason = slot.waits_for
         if reason is not None:
             until = self._plan.clock.now_ms() + round(self.model.idle_s * 1000)
             self._host.emit(Waiting(until=format_time(until), reason=reason))
         async with slot:
             return await self._ask(request, on_piece)
 
-    async def _ask(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
+    def _ask(self, request: Request, on_piece: Callable[[Piece], None]) -> Awaitable[StepResult]:
         """Ask the provider; only one that is all our own may do so in the turn's own task."""
         asked = self.provider.step(request, on_piece)
-        return await (asked if getattr(self.provider, "is_ours", False) else run_apart(asked))
+        return asked if getattr(self.provider, "is_ours", False) else run_apart(asked)
 
     def _keep(self, answer: StepAnswer, writer: MessageWriter, *, hand_over: bool) -> None:
         """Write the whole answer into the log."""
