@@ -84,7 +84,8 @@ class Client(Registrar):
         Args:
             url: The server's address.
             credential: A token, or an async function that is asked for one before every request.
-                It is never stored beside this client, logged or shown.
+                It is never stored beside this client, logged or shown. Without one, `claim` and
+                `account.login` bring one.
             transport: How requests travel; HTTP when left out. The client closes it.
             clock: The clock; the real one when left out.
             policy: The numbers of the reconnection.
@@ -287,6 +288,9 @@ class Client(Registrar):
     async def claim(self, code: str, *, name: str = "", **options: Unpack[CallOptions]) -> Claimed:
         """Turn a one-time code into this device's token. Needs no credential.
 
+        A client that was made without a credential goes on with this token, in memory alone; keep
+        it for the next time.
+
         Args:
             code: The code as a person typed it.
             name: What this device calls itself.
@@ -294,9 +298,11 @@ class Client(Registrar):
         Raises:
             Unauthorized: The code is wrong, used up or expired.
         """
-        return await self._caller.call(
+        answer = await self._caller.call(
             "claim", Claimed, body=Claim(code=code, name=name), options=options
         )
+        self._caller.adopt(answer.token)
+        return answer
 
     async def pair(self, **options: Unpack[CallOptions]) -> Pairing:
         """A new one-time code for another device."""

@@ -104,6 +104,7 @@ class Calls:
         self._clock = clock
         self._fetch = fetch
         self._jobs: dict[CallId, _Job] = {}
+        self._tidying: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(MAX_AT_ONCE)
 
     def look(self, current: Current, line: Line, group: asyncio.TaskGroup, *, begin: bool) -> None:
@@ -133,9 +134,10 @@ class Calls:
             TowlineError: It could not be said.
         """
         jobs = list(self._jobs.values())
-        tasks = [job.task for job in jobs if job.task is not None]
-        for task in tasks:
-            task.cancel()
+        for job in jobs:
+            if job.task is not None and not job.over:
+                job.task.cancel()
+        tasks = {job.task for job in jobs if job.task is not None} | self._tidying
         if tasks:
             await asyncio.wait(tasks)
         for job in jobs:
@@ -148,7 +150,9 @@ class Calls:
         if job.task is not None and job.result is None:  # a result on its way may arrive
             job.task.cancel()
         if job.claimed:
-            group.create_task(self._journal.forget(job.view.call))
+            tidying = group.create_task(self._journal.forget(job.view.call))
+            self._tidying.add(tidying)
+            tidying.add_done_callback(self._tidying.discard)
 
     def _consider(
         self, call: CallView, current: Current, line: Line, group: asyncio.TaskGroup
