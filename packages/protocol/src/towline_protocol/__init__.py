@@ -163,6 +163,7 @@ __all__ = [
     "Decision",
     "DeclareTools",
     "Delta",
+    "Docstring",
     "EndedTurn",
     "Envelope",
     "Event",
@@ -265,6 +266,7 @@ __all__ = [
     "SessionView",
     "Shown",
     "SignInStarted",
+    "Signature",
     "SseDecoder",
     "SseEvent",
     "StartSignIn",
@@ -326,11 +328,14 @@ __all__ = [
     "fault_codes",
     "format_time",
     "left_ms",
+    "mend_text",
     "mint_id",
     "openapi_document",
+    "parse_docstring",
     "parse_time",
     "permission_digest",
     "present",
+    "read_signature",
     "reduce",
     "reduce_all",
     "restore_private",
@@ -341,6 +346,7 @@ __all__ = [
     "typescript_later",
     "typescript_shapes",
     "typescript_types",
+    "value_text",
 ]
 
 _LATE: Final = {
@@ -432,6 +438,9 @@ _LATE: Final = {
         "SessionRemoved",
         "SessionRows",
     ),
+    "towline_protocol.functions.docstring": ("Docstring", "parse_docstring"),
+    "towline_protocol.functions.signature": ("Signature", "read_signature"),
+    "towline_protocol.functions.value": ("mend_text", "value_text"),
     "towline_protocol.openapi": (
         "openapi_document",
         "schema_hash",

@@ -1,6 +1,6 @@
 """What is taken out of a docstring."""
 
-from towline_agent.tools.docstring import parse_docstring
+from towline_protocol import parse_docstring
 
 
 def test_the_words_before_the_sections_are_the_summary() -> None:
