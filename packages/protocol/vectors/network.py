@@ -154,6 +154,7 @@ def partials() -> Script:
     log.live(
         TextDelta(message=FIRST, block=0, at=0, text="much more than there was"),
         ToolOutputDelta(call=CALL, at=0, text="old output"),
+        ToolProgress(call=OTHER, text="old news"),
     )
     log.control(
         Hello(log="log_a", last_seq=9, now="2026-01-31T09:00:00.000Z", server_version="1"),
@@ -161,7 +162,7 @@ def partials() -> Script:
             message=FIRST,
             content=(Thinking(text=f"H{GRIN}"), Text(text="Short"), Thinking(text="so")),
         ),
-        Partial(call=CALL, at=3, output=GRIN * 2),
+        Partial(call=CALL, at=3, output=GRIN * 2, progress="half", fraction=0.5),
         Partial(call=OTHER, output=""),
         Partial(call=CallId("call_unknown"), output="?"),
     )

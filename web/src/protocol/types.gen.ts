@@ -243,9 +243,12 @@ export interface Capabilities {
   readonly server_version: string;
   /** The contract's major version. */
   readonly contract: string;
-  /** The parts of the contract that are built. */
+  /**
+   * The parts of the contract that are served. `auth` is missing where another program says who is
+   * who, and `model` where no keys are kept; `me` and `get_usage` are there all the same.
+   */
   readonly areas: readonly string[];
-  /** The agents, the usual one first. */
+  /** The agents; the first one is that of a session that names none. */
   readonly agents: readonly AgentOffer[];
   /** The modes that a session can have. */
   readonly modes: readonly string[];
@@ -1037,8 +1040,8 @@ export interface Parent {
 }
 
 /**
- * All that is there so far of one open message or of one running call's output (C1.6). Either
- * `message` and `content`, or `call`, `at` and `output`.
+ * All that is there so far of one open message or of one running call (C1.6). Either `message` and
+ * `content`, or `call` and the rest.
  */
 export interface Partial {
   /** The open message. */
@@ -1051,6 +1054,10 @@ export interface Partial {
   readonly at?: number;
   /** The tail of the call's output. */
   readonly output?: string;
+  /** The call's last progress line. */
+  readonly progress?: string | null;
+  /** How far the call is, from 0 to 1; `None` when unknown. */
+  readonly fraction?: number | null;
 }
 
 /** The decision stands. */
@@ -1328,7 +1335,7 @@ export interface ReportProgress {
 /** What waits for a person, what ends first before the rest. */
 export interface RequestList {
   /** The open requests, 200 at most; those without a deadline come last. */
-  readonly requests?: readonly RequestRow[];
+  readonly requests: readonly RequestRow[];
 }
 
 /** One thing that waits for a person or a client of theirs, in one of their sessions. */
@@ -1656,6 +1663,10 @@ export interface StepStarted {
   readonly model: string;
   /** The try's number within the step, from 1. */
   readonly attempt?: number;
+  /** Tokens of requests before it that failed, which no event has told of. */
+  readonly failed?: Usage | null;
+  /** US dollars for these; `None` when unknown. */
+  readonly failed_cost?: number | null;
 }
 
 /** Words, as Markdown. */

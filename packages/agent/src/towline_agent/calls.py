@@ -279,6 +279,7 @@ class _Life:
                 tool=tool.name,
                 effect=tool.effect,
                 subject=self._subject,
+                reason=tool.reason,
             )
             if verdict.action == "deny":
                 return f"Denied by {verdict.reason}. Do not try to get round it."

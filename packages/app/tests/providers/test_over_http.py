@@ -65,7 +65,7 @@ async def test_a_client_sees_and_changes_providers_and_reads_what_was_used(
     ):
         models = client.models
         assert (await models.list_models()).default == "acme/one"
-        info = await models.change_provider("acme", key=KEY, backup_keys=[NEXT])
+        info = await models.change_provider("acme", api_key=KEY, backup_keys=[NEXT])
         assert (info.key, info.backup_keys) == ("…1234", ("…5678",))
         assert (await models.list_providers()).providers == (info,)
         assert (await models.test_provider("acme")).models == ("one",)
@@ -104,11 +104,12 @@ async def test_a_key_set_by_the_command_counts_in_the_server_that_runs(
         leave_run_file(built, environ)
         before = await models.connect("openai/gpt-5")
         await run(partial(set_key, "openai", console, add=True, environ=environ))
-        assert "from its next request on" in screen.getvalue()
+        assert "runs uses it from its next request on" in screen.getvalue()
         assert reach.stored["openai"] == (KEY, NEXT)
         assert before.stale()
         await run(partial(remove_keys, "openai", console, last4=None, environ=environ))
         assert reach.stored == {}
+        assert "runs no longer uses it from its next request on" in screen.getvalue()
     assert "secret-" not in screen.getvalue()
     await desk.aclose()
 

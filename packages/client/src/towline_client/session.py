@@ -79,6 +79,7 @@ class Session(Talk):
 
     @presentation.setter
     def presentation(self, presentation: Presentation) -> None:
+        """Show as much as this from the next block on."""
         self._screen.choose(presentation)
 
     @property

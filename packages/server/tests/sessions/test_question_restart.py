@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from towline_agent import mint_now
+from towline_agent import AuthenticationFailed, mint_now
 from towline_agent.testing import FakeClock, ScriptedProvider, call
 from towline_protocol import (
     Envelope,
@@ -19,6 +19,7 @@ from towline_protocol import (
     ToolEnded,
     ToolResult,
     TurnFailed,
+    TurnResumed,
     block_text,
     parse_time,
 )
@@ -174,22 +175,43 @@ async def test_a_turn_that_is_given_up_takes_its_question_back(
     async with _up(store, tmp_path, ScriptedProvider(ASK)) as (client, _):
         session = await _begin(client)
         (question,) = (await client.view(session)).questions
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        async with _up(store, tmp_path, ScriptedProvider()) as (client, _):
-            await client.until(
-                session,
-                lambda view, at=attempt: view.turn is not None and view.turn.attempt == at,
-            )
-    async with _up(store, tmp_path, ScriptedProvider()) as (client, _):
+
+    async def refuse(model: str) -> Connection:
+        raise AuthenticationFailed(f"There is no key for {model!r} any more; add one.")
+
+    async with _up(store, tmp_path, ScriptedProvider(), connect=refuse) as (client, _):
         view = await client.until(session, ran(1))
         late = await client.answer_question(session, question.question, THAT)
         log = await client.log(session)
     assert (view.questions, view.open_calls) == ((), ())
     assert late.status == 410
-    ends = _of(log, QuestionResolved, ToolEnded, TurnFailed)
-    assert [type(event) for event in ends] == [QuestionResolved, ToolEnded, TurnFailed]
+    ends = _of(log, QuestionResolved, TurnFailed)
+    assert [type(event) for event in ends] == [QuestionResolved, TurnFailed]
     assert isinstance(ends[0], QuestionResolved)
     assert ends[0].by == SERVER
+
+
+@pytest.mark.rules("C5.4", "C5.8", "S20")
+async def test_a_turn_that_only_waits_for_a_person_outlives_any_number_of_restarts(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    async with _up(store, tmp_path, ScriptedProvider(ASK)) as (client, _):
+        session = await _begin(client)
+        seen = (await client.view(session)).seq
+    for resumed in range(1, MAX_ATTEMPTS + 3):
+        async with _up(store, tmp_path, ScriptedProvider()) as (client, _):
+            view = await client.until(session, lambda view, seen=seen: view.seq > seen)
+            assert len(_of(await client.log(session), TurnResumed)) == resumed
+            assert view.turn is not None
+            assert view.turn.attempt == 1
+            seen = (await client.view(session)).seq
+    async with _up(store, tmp_path, ScriptedProvider("done")) as (client, _):
+        view = await client.until(session, lambda view: view.turn is not None and _asked(view))
+        (question,) = view.questions
+        await client.answer_question(session, question.question, THAT)
+        view = await client.until(session, ran(1))
+    assert view.last_turn is not None
+    assert view.last_turn.outcome == "completed"
 
 
 @pytest.mark.rules("C5.8", "C5.14", "S20")

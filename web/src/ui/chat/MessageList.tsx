@@ -5,12 +5,18 @@ import { dayOf, formatDay } from "../../core/time.ts";
 import { copyText } from "../../platform/clipboard.ts";
 import type { MessageView, OpenMessage } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
+import { outbox } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
+import { lazy } from "../base/lazy.tsx";
 import { usePin } from "../hooks/usePin.ts";
 import { Entry, type EntryProps } from "./Message.tsx";
-import { Pending } from "./Pending.tsx";
-import { WorkingLine } from "./WorkingLine.tsx";
+
+/** What is on its way: nothing in most moments. */
+export const Pending = lazy(async () => (await import("./Pending.tsx")).Pending);
+
+/** What a running turn does. */
+export const WorkingLine = lazy(async () => (await import("./WorkingLine.tsx")).WorkingLine);
 
 /** Entries that are rendered; older ones come with a tap. */
 const WINDOW = 60;
@@ -18,7 +24,7 @@ const WINDOW = 60;
 type Row = Omit<EntryProps, "chat"> & { key: string };
 
 function rowOf(message: MessageView, next: MessageView | undefined, busy: boolean): Row {
-  const { seq, id, role, content, time, cut, mark, turn } = message;
+  const { seq, id, role, content, time, cut, mark, turn, undone } = message;
   const goesOn = next ? next.turn === turn && next.role === "assistant" : busy;
   return {
     key: id ?? `seq-${seq}`,
@@ -28,6 +34,7 @@ function rowOf(message: MessageView, next: MessageView | undefined, busy: boolea
     time,
     cut,
     mark,
+    undone,
     open: false,
     last: !goesOn,
   };
@@ -35,7 +42,14 @@ function rowOf(message: MessageView, next: MessageView | undefined, busy: boolea
 
 function openRow(message: OpenMessage): Row {
   const { id, content, time } = message;
-  const fixed = { role: "assistant", cut: null, mark: null, open: true, last: false };
+  const fixed = {
+    role: "assistant",
+    cut: null,
+    mark: null,
+    undone: false,
+    open: true,
+    last: false,
+  };
   return { key: id, id, content, time, ...fixed };
 }
 
@@ -91,8 +105,8 @@ export function MessageList({ chat }: { chat: Chat }) {
               <Entry chat={chat} {...row} />
             </Fragment>
           ))}
-          <Pending chat={chat} />
-          <WorkingLine chat={chat} />
+          {outbox.value.length + chat.queue.value.length > 0 && <Pending chat={chat} />}
+          {busy && <WorkingLine chat={chat} />}
         </div>
       </div>
       {!pinned && (

@@ -1,7 +1,7 @@
 """The reducer's part for messages and the pieces that they grow by."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ __all__ = ["FOLDS", "MAX_OPEN_BLOCKS", "PieceDelta", "partial", "take_piece"]
 
 MAX_OPEN_BLOCKS: Final = 1024
 """Blocks of an open message: a peer cannot make a view grow by naming a far block."""
+
+_T = TypeVar("_T")
 
 PieceDelta = TextDelta | ThinkingDelta | ToolCallDelta
 """A piece of a block of an open message."""
@@ -55,9 +57,7 @@ def take_piece(view: SessionView, envelope: Envelope | None, event: PieceDelta) 
             content = _grown(message.content, event)
             if content is None:
                 return _set(view, lost=True)
-            message = _set(message, content=content)
-            # Sums of slices: to unpack them costs twice as much, and this is done for each piece.
-            opened = opened[:place] + (message,) + opened[place + 1 :]  # noqa: RUF005
+            opened = _put(opened, place, _set(message, content=content))
             return _set(view, open_messages=opened)
     return view  # ended or discarded already: its truth has been told
 
@@ -70,36 +70,41 @@ def _grown(content: tuple[Block, ...], event: PieceDelta) -> tuple[Block, ...] |
     if place >= len(content):
         content += (_HOLDER,) * (place + 1 - len(content))
     block = content[place]
-    if isinstance(block, Text) and not block.text:  # a holder takes the kind of its first piece
-        block = _BLANKS[type(event)]
-    block = _longer(block, event)
-    if block is None:
-        return None
-    return content[:place] + (block,) + content[place + 1 :]  # noqa: RUF005
+    if isinstance(block, Text):
+        if event.at == len(block.text) > 0:  # nearly always
+            return _put(content, place, Text(text=block.text + event.text))
+        if not block.text:  # a place holder takes the kind of its first piece
+            block = _BLANKS[type(event)]
+    grown = _longer(block, event)
+    return None if grown is None else _put(content, place, grown)
+
+
+def _put(items: tuple[_T, ...], place: int, item: _T) -> tuple[_T, ...]:
+    """The items with another one in this place; the likely case first, for it is done each time."""
+    if len(items) == 1:
+        return (item,)
+    return (*items[:place], item, *items[place + 1 :])
 
 
 def _longer(block: Block, event: PieceDelta) -> Block | None:
     """The block with the piece at its end, without what it has of it already."""
-    if isinstance(block, Text):
-        if event.at == len(block.text):  # nearly always
-            return Text(text=block.text + event.text)
-        written = block.text
-    elif isinstance(block, Thinking):
-        written = block.text
-    elif isinstance(block, ToolCall):
-        written = block.arguments
-    else:
-        return None
-    has, more = len(written), event.text
-    if event.at != has:
-        if event.at > has:
-            return None
-        more = more[has - event.at :]
-    if isinstance(block, Text):
-        return Text(text=written + more)
     if isinstance(block, Thinking):
-        return _set(block, text=written + more)
-    return _set(block, arguments=written + more)
+        more = _rest(event, len(block.text))
+        return None if more is None else _set(block, text=block.text + more)
+    if isinstance(block, ToolCall):
+        more = _rest(event, len(block.arguments))
+        return None if more is None else _set(block, arguments=block.arguments + more)
+    if isinstance(block, Text):
+        more = _rest(event, len(block.text))
+        return None if more is None else Text(text=block.text + more)
+    return None  # it holds no words
+
+
+def _rest(event: PieceDelta, has: int) -> str | None:
+    """What of the piece is new to a block of so many code points; `None` for a hole."""
+    if event.at == has:
+        return event.text
+    return None if event.at > has else event.text[has - event.at :]
 
 
 def _ended(view: SessionView, envelope: Envelope, event: MessageEnded) -> SessionView:

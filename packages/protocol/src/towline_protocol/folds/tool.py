@@ -190,10 +190,12 @@ def _change(view: SessionView, id_: CallId, change: Callable[[CallView], CallVie
 
 
 def partial(view: SessionView, frame: Partial) -> SessionView:
-    """A running call's output as it stands: replaces what was built from deltas."""
+    """A running call as it stands: replaces what was built from deltas."""
     if frame.call is None:
         return view
-    return _change(view, frame.call, lambda call: _tail(call, frame.at, frame.output))
+    view = _change(view, frame.call, lambda call: _tail(call, frame.at, frame.output))
+    progress, fraction = frame.progress, frame.fraction
+    return _change(view, frame.call, lambda call: _set(call, progress=progress, fraction=fraction))
 
 
 FOLDS: Final[dict[type, Callable[[SessionView, Envelope, Any], SessionView]]] = {

@@ -28,6 +28,7 @@ from towline_protocol import (
     QuestionAsked,
     QuestionId,
     QuestionResolved,
+    Reverted,
     SessionClosed,
     SessionCreated,
     SessionView,
@@ -138,8 +139,10 @@ class Loaded:
     """Prompts that reached a turn."""
     withdrawn: set[PromptId] = field(default_factory=set[PromptId])
     """Prompts that were taken back."""
-    turns: set[TurnId] = field(default_factory=set[TurnId])
-    """Every turn that was begun."""
+    turns: dict[TurnId, int] = field(default_factory=dict[TurnId, int])
+    """Every turn that was begun, with the number of the event that brought its prompt."""
+    undone: list[range] = field(default_factory=list[range])
+    """The numbers of the events that the conversation went back behind."""
     tidying: bool = False
     """Whether a summary was asked for outside of a turn, and nothing has told what came of it."""
     held: bool = False
@@ -150,6 +153,19 @@ class Loaded:
         """Messages that a crash left half written."""
         return tuple(message.id for message in self.view.open_messages)
 
+    @property
+    def only_waits(self) -> bool:
+        """Whether the open turn did nothing but wait for a person when its server ended.
+
+        Such an end is no attempt that failed: a question outlives any number of upgrades (S20).
+        """
+        asked = len(self.view.questions)
+        if not asked and not self.view.permissions:
+            return False
+        # the tool that asks has started itself, and nothing else may have
+        running = sum(record.started for record in self.journal.values())
+        return running <= asked and not self.view.open_messages
+
     def start(self, now_ms: int) -> Start | None:
         """How to resume the open turn; `None` when no turn is open."""
         turn = self.view.turn
@@ -158,7 +174,7 @@ class Loaded:
         return Start(
             turn=turn.id,
             prompt=turn.prompt,
-            attempt=turn.attempt + 1,
+            attempt=max(1, turn.attempt if self.only_waits else turn.attempt + 1),
             journal=dict(self.journal),
             spent=self.spent,
             elapsed_s=max(0.0, (now_ms - parse_time(turn.started)) / 1000),
@@ -230,6 +246,7 @@ def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> No
     for fold in _FOLDS.get(type(event), ()):
         fold(loaded, event)
     _fold_tidying(loaded, envelope)
+    _fold_undone(loaded, event, envelope.seq or 0)
 
 
 def _fold_tidying(loaded: Loaded, envelope: Envelope) -> None:
@@ -252,13 +269,22 @@ def _fold_prompt(loaded: Loaded, event: Event) -> None:
             loaded.opening = block_text(event.content)[:OPENING_CHARS]
         case PromptDelivered():
             loaded.delivered.add(event.prompt)
-            loaded.turns.add(event.turn)
         case PromptWithdrawn():
             loaded.withdrawn.add(event.prompt)
             loaded.limits.pop(event.prompt, None)
             loaded.speaks.discard(event.prompt)
         case _:
             pass
+
+
+def _fold_undone(loaded: Loaded, event: Event, seq: int) -> None:
+    """Where turns begin, and what was undone."""
+    if type(event) is PromptDelivered:
+        loaded.turns.setdefault(event.turn, seq)
+    elif type(event) is Reverted and event.to_turn in loaded.turns:
+        first = loaded.turns[event.to_turn]
+        if not any(first in undone for undone in loaded.undone):
+            loaded.undone.append(range(first, seq))
 
 
 def _fold_turn(loaded: Loaded, event: Event) -> None:
@@ -283,8 +309,10 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
         case TurnCancelled():
             # The server's own end is nobody's wish; but what nobody watches shall not go on.
             loaded.held = event.by != SERVER or event.reason == ORPHANED
-        case StepStarted(attempt=1):
-            loaded.spent.steps += 1
+        case StepStarted():
+            loaded.spent.steps += event.attempt == 1
+            if event.failed is not None:
+                loaded.spent.add(event.failed, event.failed_cost)
         case Compacted(usage=Usage() as usage):
             loaded.spent.add(usage, event.cost)
         case StepEnded():
