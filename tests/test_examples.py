@@ -152,7 +152,8 @@ def asking(url: str, case: Case) -> dict[str, str]:
 
 
 def test_each_example_has_a_run_here() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys() | {"embed.py"}
+    clients = {path.name for path in EXAMPLES.glob("client_*.py")}  # test_client_examples.py
+    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys() | {"embed.py"} | clients
 
 
 def test_each_example_has_a_row_of_its_own() -> None:

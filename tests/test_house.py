@@ -30,6 +30,7 @@ RIMS = {
     "towline_server/api/app.py": "a request handler",
     "towline_agent/calls.py": "a tool call",
     "towline_agent/turn.py": "a turn",
+    "towline_client/bridge/threads.py": "a thread that hands it to the one who waits",
     "towline_agent/workspaces/threads.py": "a thread that hands it to the one who waits",
     "towline_server/sessions/runner.py": "the supervisor of a session's task",
 }

@@ -21,6 +21,9 @@ async def _answer(turn: ScriptedTurn, text: str) -> None:
         preview = Preview(kind="command", text="make test")
         call, option = await turn.ask("run_program", "make test", preview=preview)
         turn.end_call(call, option)
+    if "kitchen" in text:
+        await turn.call_client("measure", "measure", arguments='{"room": "kitchen"}')
+        turn.end_call(*await turn.ask("measure", "measure", preview=Preview(kind="text", text="")))
     await turn.say("It is done.")
 
 
@@ -28,6 +31,7 @@ _PRINTED = {
     "docs/client.md": [
         "It is done.\n",
         "completed\n",
+        "It is done.\n",
         "It is done.\n",
         "0 sessions\nchanged: ses_0001\n",
     ],

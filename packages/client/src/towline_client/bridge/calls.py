@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from towline_client.bridge.contain import contain
 from towline_client.bridge.handlers import Handlers
 from towline_client.bridge.journal import Journal, Note
 from towline_client.bridge.line import Line
@@ -238,19 +239,11 @@ class Calls:
                 claimed.call, session=line.id, expires_at=claimed.expires_at, show=progress.show
             )
             try:
-                return Result(content=to_content(await job.tool.run(context, arguments)))
-            except asyncio.CancelledError:
-                if _is_cancelled():
-                    raise
-                return Result.failed(f"{name} was cancelled by its own code.")
+                content = await contain(name, _content(job.tool, context, arguments))
             except TowlineError as error:
                 _log.warning("Tool %s failed in call %s", name, claimed.call, exc_info=error)
                 return Result.failed(error.message)
-            except (KeyboardInterrupt, GeneratorExit):
-                raise
-            except BaseException as error:  # a rim: a surprise is the model's error result
-                _log.error("Tool %s failed in call %s", name, claimed.call, exc_info=error)
-                return Result.failed(f"{name} failed with {type(error).__name__}.")
+            return Result(content=content)
 
     async def _deliver(self, job: _Job, result: Result, line: Line) -> None:
         """Send a result until it is acknowledged."""
@@ -290,7 +283,7 @@ def _took_long(error: TowlineError) -> bool:
     return asks_again or isinstance(error, ConnectionLost)
 
 
-def _is_cancelled() -> bool:
-    """Whether somebody has cancelled the running task, and not its own code."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+async def _content(
+    tool: BoundTool, context: CallContext, arguments: str
+) -> tuple[ClientBlock, ...]:
+    return to_content(await tool.run(context, arguments))

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Generic, TypeVar, cast
 
+from towline_client.bridge.contain import contain
 from towline_client.bridge.handlers import Callback, Handlers
 from towline_client.bridge.line import Line
 from towline_client.clock import Clock
@@ -111,7 +112,8 @@ class _Kind(Generic[_R]):
     async def _ask(self, id_: str, request: _R, callback: Callback, line: Line) -> None:
         """Ask the function and send its answer; nothing that it raises goes further."""
         try:
-            said = await callback.ask(request, line.id)
+            work = callback.ask(request, line.id)
+            said = await contain(f"The function that answers {id_}", work)
             if said is not None:
                 await self._answer(line, request, said)
                 return
@@ -120,15 +122,6 @@ class _Kind(Generic[_R]):
             return
         except TowlineError as error:
             _log.error("The request %s is left to others: %s", id_, error.message)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            _log.error("The function that answers %s was cancelled", id_, exc_info=error)
-        except BaseException as error:  # a rim: a surprise is no answer
-            _log.error("The function that answers %s failed", id_, exc_info=error)
         self.declined.add(id_)
         self._on_decline()
 
