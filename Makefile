@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help uv run-env dev-env node-env web-env up test test-web check lint lint-style format web types vectors api model bench clean
+.PHONY: help uv run-env dev-env node-env web-env up test test-web coverage check lint lint-style format web types vectors api model bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -22,6 +22,7 @@ SYNC := $(UV) sync --quiet --locked --inexact
 help:
 	@echo 'make up      run towline: the server, the page, and a model'
 	@echo 'make test    run every test, and hold what is made by scripts against its sources'
+	@echo 'make coverage hold that tests run every branch of the reducer, the codec and the link'
 	@echo 'make check   run the linters and the fast tests (under 90 s)'
 	@echo 'make lint    run the linters alone'
 	@echo 'make format  put the Python code into its form'
@@ -91,6 +92,17 @@ test-web:
 	  *) echo 'SKIPPED the tests of the page: NO NODE could be installed.';; \
 	esac; fi
 
+# What is pure and held by vectors in two languages: its own tests must run every branch of it.
+PURE := */reducer.py,*/folds/*,*/presentation.py,*/outgoing.py,*/codec.py,*/link.py
+PURE_TESTS := packages/protocol/tests/test_reducer.py packages/protocol/tests/test_vectors.py \
+	packages/protocol/tests/test_presentation.py packages/protocol/tests/test_codec.py \
+	packages/client/tests/test_link.py
+
+coverage: dev-env
+	@echo 'Counting the branches that tests run of the reducer, the codec and the link ...'
+	@$(BIN)/coverage run --data-file=.coverage.pure -m pytest -q --hypothesis-profile=quick $(PURE_TESTS)
+	@$(BIN)/coverage report --data-file=.coverage.pure --include='$(PURE)' --show-missing --fail-under=100
+
 # All types take most of a minute, so here only those of the files that differ from the last commit
 # are checked; `make lint` checks them all.
 CHANGED = $(shell { git diff HEAD --name-only --diff-filter=d; git ls-files --others --exclude-standard; } \
@@ -136,7 +148,7 @@ api: dev-env
 	@$(BIN)/python tests/api.py
 
 bench: dev-env
-	@for bench in loop.py 'agent.py --only us,bare' server.py; do \
+	@for bench in loop.py 'agent.py --only us,bare' server.py client.py; do \
 	  echo "--- bench/$$bench"; $(BIN)/python bench/$$bench || exit 1; done
 
 clean:

@@ -144,6 +144,7 @@ test("a long conversation shows its last 60 entries, and more when asked", async
     cut: null,
     key: null,
     mark: null,
+    undone: false,
   }));
   await on.screen.show({ messages, seq: 200, older: true });
   expect(on.screen.place.querySelectorAll("article")).toHaveLength(60);
@@ -151,6 +152,18 @@ test("a long conversation shows its last 60 entries, and more when asked", async
   await on.screen.settle();
   expect(on.screen.place.querySelectorAll("article")).toHaveLength(120);
   expect(on.screen.place.querySelector("article")?.textContent).toBe("Message 80");
+});
+
+test("what the conversation went back behind is shown as undone", async () => {
+  await on.screen.show();
+  await on.screen.startTurn();
+  const content = [{ type: "text", text: "Done." }] as const;
+  await on.screen.happen({ type: "message_ended", message: "msg_1", content });
+  await on.screen.happen({ type: "turn_completed", stop_reason: "end_turn", usage: {} });
+  const undone = () => on.screen.place.querySelector("article.entry.agent.undone");
+  expect(undone()).toBeNull();
+  await on.screen.happen({ type: "reverted", to_turn: "trn_1" });
+  expect(undone()?.textContent).toContain("Done.");
 });
 
 test("a turn that failed says at its place what was wrong and whether to try again", async () => {

@@ -91,7 +91,7 @@ async def _use_discovery(client: Client) -> None:
 async def _use_models(models: Models) -> None:
     assert (await models.list_models()).default == "scripted/model"
     assert (await models.list_providers()).providers[0].provider == "scripted"
-    assert (await models.change_provider("scripted", key="k", backup_keys=["b"])).key == "abcd"
+    assert (await models.change_provider("scripted", api_key="k", backup_keys=["b"])).key == "abcd"
     assert (await models.test_provider("scripted")).keys[0].works
     assert (await models.start_sign_in("scripted")).url == "http://here/consent"
     assert (await models.finish_sign_in("scripted", "http://back")).state == "ready"
@@ -108,7 +108,7 @@ async def _use_sessions(client: Client) -> SessionInfo:
     assert (await client.get_view(info.id)).view.title == "A talk"
     settings = await client.life.read(info.id)
     change = UpdateSession(title="The talk")
-    changed = await client.life.update(info.id, change, match=settings.tag, key="k")
+    changed = await client.life.update(info.id, change, if_match=settings.tag, key="k")
     assert changed.info.title == "The talk"
     kept = await client.upload(b"words", name="a.txt")
     assert (kept.name, kept.size) == ("a.txt", 5)
@@ -118,6 +118,7 @@ async def _use_sessions(client: Client) -> SessionInfo:
 
 async def _use_session(session: Session) -> None:
     await session.declare_tools(_LOCATE)
+    session.attend(["permission", "question"])
     asking = asyncio.create_task(session.ask("Hello"))
     async for view in session.views:
         for request in view.permissions:
@@ -282,6 +283,53 @@ async def test_the_credential_is_asked_for_every_request_and_not_for_open_ones()
         await client.me()
     assert [call.token for call in server.calls] == [None, "token 1", "token 2"]
     assert "token" not in repr(server.calls)
+
+
+@pytest.mark.rules("C4.6")
+async def test_a_credential_shows_in_no_repr_no_message_and_no_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = ScriptedServer()
+    caplog.set_level("DEBUG")
+    client = Client("", "hush", transport=ScriptedTransport(server))
+    async with asyncio.timeout(10), server, client:
+        session = await client.open()
+        await session.ask("Hello")
+        server.replies["me"] = deque([refuse("unauthorized", "It was revoked.")])
+        with pytest.raises(Unauthorized) as caught:
+            await client.me()
+        shown = [client, session, client.account, session.connection.value, caught.value]
+        assert "hush" not in repr([*shown, *server.calls, caught.value.fault()])
+    assert {call.token for call in server.calls} == {"hush"}
+    assert "hush" not in caplog.text
+
+
+@pytest.mark.rules("C4.6", "C4.9")
+async def test_a_credential_that_cannot_be_had_for_now_is_waited_for() -> None:
+    server = ScriptedServer()
+    missing = 0
+
+    async def credential() -> str:
+        nonlocal missing
+        if missing:
+            missing -= 1
+            raise ConnectionLost("The keeper of tokens does not answer; try again.")
+        return "token"
+
+    clock = ManualClock()
+    transport = ScriptedTransport(server)
+    client = Client("", credential, transport=transport, clock=clock)
+    async with asyncio.timeout(10), server, client:
+        session = await client.open()
+        missing = 4
+        server.sessions[session.id].hang_up()
+        asking = asyncio.create_task(session.ask("Hello"))
+        for _ in range(10):
+            for _ in range(30):
+                await asyncio.sleep(0)
+            clock.advance(1000)
+        assert await asking == "You said: Hello"
+        assert missing == 0
 
 
 async def test_ids_cannot_leave_their_place_in_the_path() -> None:

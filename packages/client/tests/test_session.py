@@ -199,7 +199,7 @@ async def test_answer_recites_the_digest_and_the_call_runs() -> None:
     server = ScriptedServer(gated)
     async with _connect(server) as client:
         session = await client.open()
-        asking = asyncio.create_task(session.ask("!"))
+        asking = asyncio.create_task(session.ask("!", others_answer=True))
         async for view in session.views:
             if view.permissions:
                 break
@@ -305,7 +305,7 @@ async def test_answers_to_a_question_reach_the_turn_and_late_ones_are_told_so() 
 
     async with _connect(ScriptedServer(asks)) as client:
         session = await client.open()
-        asking = asyncio.create_task(session.ask("!"))
+        asking = asyncio.create_task(session.ask("!", others_answer=True))
         async for view in session.views:
             if view.questions:
                 break

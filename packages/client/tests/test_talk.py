@@ -174,10 +174,12 @@ async def test_a_read_mark_never_goes_back() -> None:
 async def test_settings_that_another_one_changed_meanwhile_are_not_written_over() -> None:
     async with _open(ScriptedServer()) as (client, session):
         known = await client.life.read(session.id)
-        changed = await client.life.update(session.id, UpdateSession(title="Mine"), match=known.tag)
+        changed = await client.life.update(
+            session.id, UpdateSession(title="Mine"), if_match=known.tag
+        )
         assert changed.info.title == "Mine"
         with pytest.raises(CommandRejected) as refused:
-            await client.life.update(session.id, UpdateSession(title="Yours"), match=known.tag)
+            await client.life.update(session.id, UpdateSession(title="Yours"), if_match=known.tag)
         assert (refused.value.code, refused.value.retry) == ("precondition_failed", "refresh")
         labels = UpdateSession(labels=("work",))
         assert (await client.life.update(session.id, labels)).info.labels == ("work",)

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from towline_protocol import (
     REDUCER_VERSION,
     CallId,
+    Compacted,
     Delta,
     Envelope,
     Event,
     Frame,
+    Gap,
     Hello,
     Limits,
     MessageDiscarded,
@@ -28,6 +30,7 @@ from towline_protocol import (
     PromptDelivered,
     PromptId,
     Reset,
+    Reverted,
     SessionCreated,
     SessionId,
     SessionView,
@@ -40,17 +43,20 @@ from towline_protocol import (
     ToolCallDelta,
     ToolEnded,
     ToolOutputDelta,
+    ToolProgress,
     ToolProposed,
     ToolStarted,
     TurnCompleted,
     TurnId,
     TurnResumed,
     TurnStarted,
+    Unknown,
     Usage,
     Waiting,
     empty_view,
     format_time,
     reduce,
+    reduce_all,
 )
 
 SESSION = SessionId("ses_1")
@@ -119,6 +125,7 @@ def _calls(draw: st.DrawFn, log: Log, calls: list[CallId]) -> None:
         log.live(ToolOutputDelta(call=call, at=written[call], text=piece))
         written[call] += len(piece)
     for call in calls:
+        log.live(ToolProgress(call=call, text="soon", fraction=0.9))
         log.stored(ToolEnded(call=call, status="completed", content=(Text(text="ok"),)))
 
 
@@ -145,6 +152,10 @@ def logs(draw: st.DrawFn) -> list[Envelope]:
             log.stored(Notice(code="n", message="m"), Waiting(until="later", reason="slot"))
         log.stored(TurnCompleted(stop_reason="end_turn", usage=Usage(input=1)))
         log.turn = None
+        if draw(st.booleans()):
+            log.stored(
+                Reverted(to_turn=turn), Compacted(before_tokens=9, after_tokens=5, usage=Usage())
+            )
     return log.frames[: draw(st.integers(1, len(log.frames)))]
 
 
@@ -154,10 +165,41 @@ def fold(view: SessionView, frames: list[Envelope] | list[Frame]) -> SessionView
     return view
 
 
+@st.composite
+def streams(draw: st.DrawFn) -> list[Frame]:
+    """What a bad line makes of a log: frames are missing, come again, and stand among others."""
+    odd: list[Frame] = [
+        Reset(retry_ms=5),
+        Gap(requested="9", last=3, reason="ahead_of_log"),
+        Envelope(session=SESSION, time="now", event=Unknown(name="moon_delta", raw={})),
+        Partial(message=MessageId("msg_1"), content=(Text(text="bc"), Text(text=""))),
+    ]
+    frames: list[Frame] = list(draw(logs()))
+    for _ in range(draw(st.integers(0, 4))):
+        place = draw(st.integers(0, len(frames)))
+        match draw(st.sampled_from(["lose", "double", "add"])):
+            case "lose":
+                del frames[place : place + draw(st.integers(1, 3))]
+            case "double":
+                frames[place:place] = frames[max(0, place - draw(st.integers(1, 5))) : place]
+            case _:
+                frames.insert(place, draw(st.sampled_from(odd)))
+    return frames
+
+
 def partials(view: SessionView) -> list[Frame]:
     """What a server that stands at this view sends between replay and live (C1.6)."""
     messages = [Partial(message=m.id, content=m.content) for m in view.open_messages]
-    calls = [Partial(call=c.call, at=c.output_at, output=c.output) for c in view.open_calls]
+    calls = [
+        Partial(
+            call=call.call,
+            at=call.output_at,
+            output=call.output,
+            progress=call.progress,
+            fraction=call.fraction,
+        )
+        for call in view.open_calls
+    ]
     return [*messages, *calls]
 
 
@@ -262,6 +304,18 @@ def test_a_missing_piece_is_seen_when_more_of_its_block_comes(
         for f in log[gone + 1 :]
     )
     assert fold(empty_view(), log[:gone] + log[gone + 1 :]).lost == later
+
+
+@given(stream=streams(), data=st.data())
+def test_however_a_stream_is_cut_into_chunks_the_view_is_the_same(
+    stream: list[Frame], data: st.DataObject
+) -> None:
+    view, rest = empty_view(), stream
+    while rest:
+        size = data.draw(st.integers(1, len(rest)), label="frames of the chunk")
+        view, rest = reduce_all(view, rest[:size]), rest[size:]
+    assert view == fold(empty_view(), stream)
+    assert reduce_all(empty_view(), iter(stream)) == view
 
 
 @given(log=logs(), data=st.data())

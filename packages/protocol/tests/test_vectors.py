@@ -11,9 +11,14 @@ import pytest
 
 from towline_protocol import (
     Broken,
+    CallId,
     CallView,
+    Envelope,
+    Parent,
+    SessionId,
     SessionView,
     ToolCall,
+    Transcript,
     block_text,
     decode_frame,
     empty_view,
@@ -55,6 +60,10 @@ def test_each_log_reduces_to_its_view(path: Path) -> None:
     assert json.loads(msgspec.json.encode(view)) == vector["view"]
     assert broken == vector["broken"]
     assert vector["name"] == path.stem
+
+
+def test_there_are_vectors_enough() -> None:
+    assert len(FILES) >= 40
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -132,10 +141,62 @@ def test_caps_count_code_points() -> None:
     title = view_of("astral_title").title
     assert title is not None
     assert len(title) == 60
+    assert view_of("astral_title").title_truncated
+    whole = view_of("title_at_the_edge")
+    assert (len(whole.title or ""), whole.title_truncated) == (60, False)
     call = open_call(view_of("astral_output"))
     assert (len(call.output), call.output_at) == (8192, 8)
     assert call.output.endswith("last\N{GRINNING FACE}")
     assert not view_of("astral_at").lost
+    (call,) = view_of("long_diffs").calls
+    cut = [(len(change.diff or ""), change.truncated) for change in call.changes]
+    assert cut == [(16384, False), (16384, True), (0, False)]
+
+
+def test_a_cut_says_that_it_is_one() -> None:
+    notices = view_of("notices")
+    assert (len(notices.notices), notices.older_notices) == (20, True)
+    assert not view_of("notices_at_the_edge").older_notices
+    assert not view_of("title_given_later").title_truncated
+    changed = open_call(view_of("many_changes"))
+    assert (len(changed.changes), changed.changes_truncated) == (100, True)
+
+
+def undone(name: str) -> list[int]:
+    return [entry.seq for entry in view_of(name).messages if entry.undone]
+
+
+@pytest.mark.rules("D6")
+def test_what_the_conversation_went_back_behind_is_marked_as_undone() -> None:
+    assert undone("reverted") == [8, 10, 13, 15]
+    assert undone("reverted_twice") == [8, 10, 19, 21]
+    assert len(undone("reverted_beyond")) == 196
+    marks = [entry.mark for entry in view_of("reverted").messages if entry.mark is not None]
+    assert marks[-1].files == ("a.txt", "b.txt")
+    assert marks[-1].not_reverted == ("c.txt: gone",)
+
+
+@pytest.mark.rules("D6")
+@pytest.mark.parametrize("name", ["reverted", "reverted_twice"])
+def test_what_is_not_undone_is_what_the_model_sees(name: str) -> None:
+    vector = load(name)
+    transcript = Transcript()
+    for frame in vector["frames"]:
+        found = decode_frame(frame["event"], json.dumps(frame["data"]))
+        assert isinstance(found, Envelope)
+        transcript.add(found.event, turn=found.turn)
+    said = [e.content for e in view_of(name).messages if e.mark is None and not e.undone]
+    assert [message.content for message in transcript.messages()] == said
+
+
+@pytest.mark.rules("D5")
+def test_a_card_leads_to_the_session_of_a_sub_agent() -> None:
+    view = view_of("sub_agents")
+    assert [call.child for call in (*view.calls, *view.open_calls)] == ["ses_child", "ses_other"]
+    (running,) = view.open_calls
+    assert (running.progress, running.fraction) == ("Writing", 0.75)
+    parent = view_of("sub_agent_itself").parent
+    assert parent == Parent(session=SessionId("ses_parent"), call=CallId("call_1"))
 
 
 @pytest.mark.parametrize("name", ["cancelled", "end_closes_all", "stopped_in_mid_message"])

@@ -12,7 +12,9 @@ from towline_protocol import (
     Control,
     Delta,
     Envelope,
+    Frame,
     Limits,
+    Parent,
     PromptAdmitted,
     PromptDelivered,
     PromptId,
@@ -28,9 +30,10 @@ from towline_protocol import (
     encode,
     format_time,
     reduce,
+    reduce_all,
 )
 
-__all__ = ["MODEL", "SESSION", "Script", "view_of"]
+__all__ = ["MODEL", "SESSION", "Script", "decode_frames", "view_of"]
 
 SESSION = SessionId("ses_one")
 MODEL = "scripted/one"
@@ -86,7 +89,12 @@ class Script:
         """The frames from `start` to `stop` once more."""
         self.frames.extend(self.frames[start:stop])
 
-    def begin(self, title: str | None = None, labels: tuple[str, ...] = ()) -> None:
+    def begin(
+        self,
+        title: str | None = None,
+        labels: tuple[str, ...] = (),
+        parent: Parent | None = None,
+    ) -> None:
         """The first event of a session."""
         self.stored(
             SessionCreated(
@@ -96,6 +104,7 @@ class Script:
                 title=title,
                 cwd="/home/ada",
                 labels=labels,
+                parent=parent,
             )
         )
 
@@ -158,11 +167,15 @@ class Script:
 
 def view_of(frames: list[dict[str, Any]]) -> tuple[SessionView, int]:
     """What the frames reduce to, and how many of them were broken."""
-    view, broken = empty_view(), 0
-    for frame in frames:
-        found = decode_frame(frame["event"], json.dumps(frame["data"]))
-        if isinstance(found, Broken):
-            broken += 1
-        else:
-            view = reduce(view, found)
-    return view, broken
+    found = decode_frames(frames)
+    view = empty_view()
+    for frame in found:
+        view = reduce(view, frame)
+    assert reduce_all(empty_view(), found) == view
+    return view, len(frames) - len(found)
+
+
+def decode_frames(frames: list[dict[str, Any]]) -> list[Frame]:
+    """The frames that can be read."""
+    found = [decode_frame(frame["event"], json.dumps(frame["data"])) for frame in frames]
+    return [frame for frame in found if not isinstance(frame, Broken)]

@@ -1,10 +1,12 @@
 /**
  * The connection to one session as one pure function: state and input in, state and effects out.
  *
- * It knows no clock and no network: the driver does what the effects say and reports what came of it.
+ * The twin of the Python client's `link`: the same states, inputs and effects, held by the cases of
+ * `packages/protocol/vectors/link`. It knows no clock, no network and no chance: inputs say when
+ * they happen and bring a random number along, and the driver does what the effects say.
  */
 
-/** Where the connection stands. */
+/** What people are shown (C4.1). */
 export type Phase =
   | "idle"
   | "connecting"
@@ -16,259 +18,359 @@ export type Phase =
   | "closed";
 
 /** Why a connection has given up. */
-export type Failure = "unauthorized" | "gone" | "contract_unavailable" | "version_mismatch";
+export type Failure =
+  | "unauthorized"
+  | "gone"
+  | "rejected"
+  | "contract_unavailable"
+  | "version_mismatch";
 
-/** The connection, all of it. */
-export interface LinkState {
-  readonly phase: Phase;
-  readonly failure: Failure | null;
-  /** Counts what was asked of the network: reports of an earlier request are passed over. */
-  readonly attempt: number;
-  /** The log's lineage; nothing before the first answer. */
-  readonly log: string | null;
-  /** The last stored event that was applied; nothing when the view must be fetched first. */
-  readonly cursor: number | null;
-  /** Failures in a row. */
-  readonly failures: number;
-  /** What the server asked to wait for, in milliseconds. */
-  readonly floorMs: number;
-  /** How often a credential was refused on this connection. */
-  readonly refused: number;
-  /** How often the view was fetched anew without an event applied since. */
-  readonly losses: number;
+/** The numbers of C4, in milliseconds where the name says so. */
+export interface LinkPolicy {
+  /** Wait before the second retry in a row; the first comes at once. Doubles from there. */
+  readonly first_ms: number;
+  /** Where the doubling stops. */
+  readonly most_ms: number;
+  /** Failures in a row after which `long_ms` is waited. */
+  readonly patience: number;
+  /** The longest wait; also the cap of what a server may ask for. */
+  readonly long_ms: number;
+  /** A stream without a byte for this long counts as cut. */
+  readonly silence_ms: number;
+  /** Time for a stream's head to come. */
+  readonly connect_ms: number;
+  /** Time for the view to come. */
+  readonly request_ms: number;
+  /** Back within this time after `stop`, the cursor alone is enough. */
+  readonly warm_ms: number;
+  /** A connection that held this long, or brought something new, was none in a row of failures. */
+  readonly steady_ms: number;
+  /** Views in a row that may be fetched anew without a wait. */
+  readonly views_at_once: number;
+  /** Waits before the credential is asked for again after a 401. */
+  readonly auth_ms: readonly number[];
 }
 
-/** How a request ended badly. `network` is everything without an answer. */
-export type Cut =
-  | { kind: "network" }
-  | { kind: "ended" }
-  | { kind: "status"; status: number; contract: string | null; retryAfterMs: number }
-  | { kind: "foreign"; failure: "contract_unavailable" | "version_mismatch" };
-
-/** What happened. Those of a request carry the attempt they belong to. */
-export type LinkInput =
-  | { type: "start"; fresh?: boolean }
-  | { type: "stop" }
-  | { type: "close" }
-  | { type: "retry_now" }
-  | { type: "head"; attempt: number }
-  | { type: "bytes"; attempt: number; retryMs?: number }
-  | { type: "hello"; attempt: number; log: string }
-  | { type: "applied"; attempt: number; seq: number }
-  | { type: "lost"; attempt: number }
-  | { type: "reset"; attempt: number; retryMs: number }
-  | { type: "view"; attempt: number; log: string; seq: number }
-  | { type: "cut"; attempt: number; cut: Cut }
-  | { type: "timer"; timer: Timer; attempt: number };
-
-/** The timers a driver keeps: one of each name. */
-export type Timer = "answer" | "silence" | "retry";
-
-/** What the driver must do. */
-export type LinkEffect =
-  | { type: "follow"; attempt: number; after: number }
-  | { type: "fetch_view"; attempt: number }
-  | { type: "abort" }
-  | { type: "arm"; timer: Timer; ms: number; attempt: number }
-  | { type: "disarm"; timer: Timer };
-
-/** A state and what follows from it. */
-export type Step = readonly [LinkState, readonly LinkEffect[]];
-
-/** The times of the contract (C4.5), in milliseconds; a test makes them small. */
-export interface LinkTimes {
-  answerMs: number;
-  viewMs: number;
-  silenceMs: number;
-  firstBackOffMs: number;
-  longestBackOffMs: number;
-  restAfter: number;
-  restMs: number;
-  credentialWaitsMs: readonly number[];
-  /** Views fetched in a row without waiting; a server that always loses something is not hammered. */
-  lossesAtOnce: number;
-}
-
-export const LINK_TIMES: LinkTimes = {
-  answerMs: 10_000,
-  viewMs: 30_000,
-  silenceMs: 45_000,
-  firstBackOffMs: 1_000,
-  longestBackOffMs: 30_000,
-  restAfter: 8,
-  restMs: 300_000,
-  credentialWaitsMs: [0, 1_000],
-  lossesAtOnce: 3,
+export const LINK_POLICY: LinkPolicy = {
+  first_ms: 1_000,
+  most_ms: 30_000,
+  patience: 8,
+  long_ms: 300_000,
+  silence_ms: 45_000,
+  connect_ms: 10_000,
+  request_ms: 30_000,
+  warm_ms: 60_000,
+  steady_ms: 5_000,
+  views_at_once: 3,
+  auth_ms: [0, 1_000],
 };
 
-/** What a step needs from outside: a number from 0 up to 1, and the times. */
-export interface LinkWorld {
-  random: number;
-  times: LinkTimes;
+/** All that the machine knows. */
+export interface LinkState {
+  readonly phase: Phase;
+  /** `pause` before a request, `view` while it is fetched, `stream` while it is opened or read. */
+  readonly doing: "nothing" | "pause" | "view" | "stream";
+  /** The number of the newest request; inputs of an older one are passed over. */
+  readonly attempt: number;
+  /** The lineage of the server's log, once known. */
+  readonly log: string | null;
+  /** The last stored event that was handled; nothing before a first view. */
+  readonly seq: number | null;
+  /** Whether the view must be fetched before the stream is opened. */
+  readonly stale: boolean;
+  /** Whether the session's last event was seen: the stream's end is then the end. */
+  readonly ends: boolean;
+  /** Failed connections in a row. */
+  readonly failures: number;
+  /** How often in a row the view had to be fetched anew. */
+  readonly losses: number;
+  /** 401 answers since the last hello. */
+  readonly refusals: number;
+  /** Whether this connection brought a new stored event. */
+  readonly moved: boolean;
+  /** When this connection's hello came. */
+  readonly live_ms: number | null;
+  /** The server's own wish for a wait, the floor after the first retry. */
+  readonly retry_ms: number;
+  /** The wait of a close that the server announced. */
+  readonly reset_ms: number | null;
+  /** When a `tick` is due; nothing for never. */
+  readonly wake_ms: number | null;
+  /** When `stop` came. */
+  readonly stopped_ms: number | null;
+  readonly failed: Failure | null;
+  readonly policy: LinkPolicy;
 }
 
 /** A link that was never started. */
 export const IDLE: LinkState = {
   phase: "idle",
-  failure: null,
+  doing: "nothing",
   attempt: 0,
   log: null,
-  cursor: null,
+  seq: null,
+  stale: false,
+  ends: false,
   failures: 0,
-  floorMs: 0,
-  refused: 0,
   losses: 0,
+  refusals: 0,
+  moved: false,
+  live_ms: null,
+  retry_ms: 0,
+  reset_ms: null,
+  wake_ms: null,
+  stopped_ms: null,
+  failed: null,
+  policy: LINK_POLICY,
 };
 
-const QUIET: readonly LinkEffect[] = [
-  { type: "abort" },
-  { type: "disarm", timer: "answer" },
-  { type: "disarm", timer: "silence" },
-  { type: "disarm", timer: "retry" },
-];
-
-/** Asks again: for the events after the cursor, or for the view when there is none. */
-function ask(state: LinkState, world: LinkWorld): Step {
-  const attempt = state.attempt + 1;
-  const { cursor } = state;
-  const cold = cursor === null;
-  const ms = cold ? world.times.viewMs : world.times.answerMs;
-  return [
-    { ...state, attempt, phase: cold ? "recovering" : "connecting", failure: null },
-    [
-      ...QUIET,
-      cold ? { type: "fetch_view", attempt } : { type: "follow", attempt, after: cursor },
-      { type: "arm", timer: "answer", ms, attempt },
-    ],
-  ];
-}
-
-function rest(state: LinkState, phase: Phase, failure: Failure | null = null): Step {
-  return [{ ...state, phase, failure, attempt: state.attempt + 1 }, QUIET];
-}
-
-/** Waits before it asks again: the first time not at all, then longer and longer (C4.5). */
-function backOff(state: LinkState, world: LinkWorld): Step {
-  const { times, random } = world;
-  const failures = state.failures + 1;
-  let ms = 0;
-  if (failures > times.restAfter) {
-    ms = times.restMs;
-  } else if (failures > 1) {
-    const ceiling = Math.min(times.firstBackOffMs * 2 ** (failures - 2), times.longestBackOffMs);
-    ms = Math.max(random * ceiling, state.floorMs);
-  }
-  return waitFor({ ...state, failures, phase: "retrying" }, ms);
-}
-
-function waitFor(state: LinkState, ms: number): Step {
-  const attempt = state.attempt + 1;
-  return [{ ...state, attempt }, [...QUIET, { type: "arm", timer: "retry", ms, attempt }]];
-}
-
-/** The credential may have been renewed by another tab: twice more, then it is for a person. */
-function refuse(state: LinkState, world: LinkWorld): Step {
-  const ms = world.times.credentialWaitsMs[state.refused];
-  if (ms === undefined) return rest({ ...state, refused: 0 }, "failed", "unauthorized");
-  return waitFor({ ...state, phase: "auth_expired", refused: state.refused + 1 }, ms);
-}
-
-function takeStatus(
-  state: LinkState,
-  cut: Extract<Cut, { kind: "status" }>,
-  world: LinkWorld,
-): Step {
-  // A proxy's own error page says nothing about the session.
-  if (cut.contract === null) return backOff(state, world);
-  if (cut.status === 401) return refuse(state, world);
-  if (cut.status === 404 || cut.status === 410) return rest(state, "failed", "gone");
-  const [next, effects] = backOff(state, world);
-  if (cut.retryAfterMs === 0) return [next, effects];
-  return waitFor(next, cut.retryAfterMs);
-}
-
-function takeCut(state: LinkState, cut: Cut, world: LinkWorld): Step {
-  if (cut.kind === "status") return takeStatus(state, cut, world);
-  if (cut.kind === "foreign") return rest(state, "failed", cut.failure);
-  return backOff(state, world);
-}
-
-/** Drops what was built and begins with the view. */
-function recover(state: LinkState, world: LinkWorld): Step {
-  const losses = state.losses + 1;
-  const next: LinkState = { ...state, cursor: null, losses };
-  const { firstBackOffMs, longestBackOffMs, lossesAtOnce } = world.times;
-  if (losses <= lossesAtOnce) return ask(next, world);
-  const ms = Math.min(firstBackOffMs * 2 ** (losses - lossesAtOnce - 1), longestBackOffMs);
-  return waitFor({ ...next, phase: "retrying" }, ms);
-}
-
-const RUNNING: ReadonlySet<Phase> = new Set([
-  "connecting",
-  "live",
-  "retrying",
-  "recovering",
-  "auth_expired",
-]);
-
-/** What a person or the page's life asks for. */
-function command(state: LinkState, input: LinkInput, world: LinkWorld): Step | undefined {
-  switch (input.type) {
-    case "start": {
-      if (RUNNING.has(state.phase) && !input.fresh) return [state, []];
-      const begun = { ...state, failures: 0, refused: 0, losses: 0 };
-      return input.fresh ? recover(begun, world) : ask(begun, world);
+/** What happens. What a request leads to carries the number of its attempt. */
+export type Happening =
+  | { type: "start"; turn_running: boolean }
+  | { type: "stop" | "close" | "retry_now" | "tick" }
+  | { type: "heard" | "gap" | "lost" | "cut"; attempt: number }
+  | { type: "hello"; attempt: number; log: string }
+  | { type: "stored"; attempt: number; seq: number; ends: boolean }
+  | { type: "retry" | "reset"; attempt: number; retry_ms: number }
+  | { type: "loaded"; attempt: number; log: string; seq: number; ends: boolean }
+  | {
+      type: "refused";
+      attempt: number;
+      status: number;
+      /** Whether the contract's header was on it: a proxy's page has none. */
+      contract: boolean;
+      retry_after_ms: number;
     }
-    case "stop":
-      return RUNNING.has(state.phase) ? rest(state, "idle") : [state, []];
-    case "close":
-      return rest(state, "closed");
-    case "retry_now":
-      return state.phase === "retrying" ? ask(state, world) : [state, []];
-    default:
-      return undefined;
-  }
+  | { type: "misfit"; attempt: number; reason: string };
+
+/** When it happens, on a clock that never goes back, and a random number from 0 up to 1. */
+export interface Moment {
+  now_ms: number;
+  random: number;
 }
 
-function takeHello(state: LinkState, log: string, world: LinkWorld): Step {
-  if (state.log !== null && state.log !== log) return recover({ ...state, log }, world);
-  return [{ ...state, log, phase: "live", failures: 0, refused: 0 }, []];
-}
+export type LinkInput = Happening & Moment;
 
-/** The state after one more input, and what must be done about it. */
-export function stepLink(state: LinkState, input: LinkInput, world: LinkWorld): Step {
+/** What the driver must do. Without `deliver` a stored event is a double. */
+export type LinkEffect =
+  | { type: "connect"; attempt: number; after: number }
+  | { type: "load_view" | "drop"; attempt: number }
+  | { type: "deliver" | "adopt" }
+  | { type: "give_up"; reason: Failure; attempts: number };
+
+/** A state and what follows from it. */
+export type Step = readonly [LinkState, readonly LinkEffect[]];
+
+type Answer = Extract<LinkInput, { attempt: number }>;
+
+const BOTH: readonly string[] = ["view", "stream"];
+const STREAM: readonly string[] = ["stream"];
+
+/** What must be under way for an answer to count. */
+const ANSWERS: Readonly<Record<Answer["type"], readonly string[]>> = {
+  heard: STREAM,
+  hello: STREAM,
+  stored: STREAM,
+  gap: STREAM,
+  lost: STREAM,
+  retry: STREAM,
+  reset: STREAM,
+  loaded: ["view"],
+  cut: BOTH,
+  refused: BOTH,
+  misfit: BOTH,
+};
+
+/** The statuses below 500 that time can heal. */
+const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/** What the link is after an input, and what is to be done. Pure; never throws. */
+export function step(state: LinkState, given: LinkInput): Step {
   if (state.phase === "closed") return [state, []];
-  const commanded = command(state, input, world);
-  if (commanded) return commanded;
-  if (!("attempt" in input) || input.attempt !== state.attempt) return [state, []];
-  const { attempt } = state;
-  switch (input.type) {
-    case "head":
-    case "bytes":
-      return [
-        input.type === "bytes" && input.retryMs !== undefined
-          ? { ...state, floorMs: input.retryMs }
-          : state,
-        [
-          { type: "disarm", timer: "answer" },
-          { type: "arm", timer: "silence", ms: world.times.silenceMs, attempt },
-        ],
-      ];
-    case "hello":
-      return takeHello(state, input.log, world);
-    case "applied":
-      return [{ ...state, cursor: input.seq, losses: 0 }, []];
-    case "lost":
-      return recover(state, world);
-    case "reset":
-      return waitFor({ ...state, phase: "retrying" }, input.retryMs);
-    case "view":
-      return ask({ ...state, log: input.log, cursor: input.seq, refused: 0 }, world);
-    case "cut":
-      return takeCut(state, input.cut, world);
-    case "timer":
-      return input.timer === "retry" ? ask(state, world) : backOff(state, world);
-    default:
-      return [state, []];
+  if ("attempt" in given) {
+    const isMeant = given.attempt === state.attempt && ANSWERS[given.type].includes(state.doing);
+    return isMeant ? takeAnswer(state, given) : [state, []];
   }
+  switch (given.type) {
+    case "start":
+      return start(state, given);
+    case "stop":
+      return stop(state, given);
+    case "close":
+      return [rest({ ...state, phase: "closed" }), drop(state)];
+    case "retry_now":
+      return state.doing === "pause" ? go(state, given.now_ms) : [state, []];
+    case "tick":
+      return tick(state, given);
+  }
+}
+
+function takeAnswer(state: LinkState, given: Answer): Step {
+  const { policy } = state;
+  switch (given.type) {
+    case "heard":
+      return [{ ...state, wake_ms: given.now_ms + policy.silence_ms }, []];
+    case "hello":
+      return takeHello(state, given);
+    case "stored":
+      return takeStored(state, given);
+    case "gap":
+    case "lost":
+      return recover(state, given);
+    case "retry":
+      return [{ ...state, retry_ms: Math.min(given.retry_ms, policy.long_ms) }, []];
+    case "reset":
+      return [{ ...state, reset_ms: Math.min(given.retry_ms, policy.long_ms) }, []];
+    case "loaded":
+      return takeView(state, given);
+    case "cut":
+      return takeCut(state, given);
+    case "refused":
+      return takeRefusal(state, given);
+    case "misfit": {
+      const isOther = given.reason === "version_mismatch";
+      return giveUp(state, isOther ? "version_mismatch" : "contract_unavailable");
+    }
+  }
+}
+
+type Of<Type extends LinkInput["type"]> = Extract<LinkInput, { type: Type }>;
+
+function start(state: LinkState, given: Of<"start">): Step {
+  if (state.phase !== "idle" && state.phase !== "failed") return [state, []];
+  const { stopped_ms, policy } = state;
+  const isLate = stopped_ms !== null && given.now_ms - stopped_ms > policy.warm_ms;
+  const begun: LinkState = {
+    ...state,
+    phase: "connecting",
+    stale: state.stale || (isLate && given.turn_running),
+    failures: 0,
+    losses: 0,
+    refusals: 0,
+    stopped_ms: null,
+    failed: null,
+  };
+  return go(begun, given.now_ms);
+}
+
+function stop(state: LinkState, given: Moment): Step {
+  if (state.phase === "idle" || state.phase === "failed") return [state, []];
+  return [rest({ ...state, phase: "idle", stopped_ms: given.now_ms }), drop(state)];
+}
+
+function tick(state: LinkState, given: Moment): Step {
+  if (state.wake_ms === null || given.now_ms < state.wake_ms) return [state, []];
+  if (state.doing === "pause") return go(state, given.now_ms);
+  const [next, effects] = takeCut(state, given);
+  return [next, [...drop(state), ...effects]];
+}
+
+function takeHello(state: LinkState, given: Of<"hello">): Step {
+  if (state.log !== null && state.log !== given.log) return recover(state, given);
+  return [{ ...state, phase: "live", log: given.log, live_ms: given.now_ms, refusals: 0 }, []];
+}
+
+function takeStored(state: LinkState, { seq, ends, now_ms, random }: Of<"stored">): Step {
+  const last = state.seq ?? 0;
+  if (seq <= last) return [state, []];
+  if (seq > last + 1) return recover(state, { now_ms, random });
+  return [{ ...state, seq, moved: true, ends: state.ends || ends }, [{ type: "deliver" }]];
+}
+
+/** The view must be fetched anew: at once, unless it was so too often. */
+function recover(state: LinkState, given: Moment): Step {
+  const { policy } = state;
+  const losses = hasHeld(state, given.now_ms) ? 1 : state.losses + 1;
+  const leastMs = backOff(policy, losses - policy.views_at_once + 1, 0, given.random);
+  const lost: LinkState = { ...state, phase: "recovering", stale: true, losses };
+  const [next, effects] = again(lost, given, leastMs);
+  return [next, [...drop(state), ...effects]];
+}
+
+function takeView(state: LinkState, { log, seq, ends, now_ms }: Of<"loaded">): Step {
+  const [next, effects] = go({ ...state, log, seq, ends, stale: false }, now_ms);
+  return [next, [{ type: "adopt" }, ...effects]];
+}
+
+function takeCut(state: LinkState, given: Moment): Step {
+  if (state.ends) return [rest({ ...state, phase: "closed" }), []];
+  const next: LinkState = { ...state, phase: "retrying" };
+  const { reset_ms } = state;
+  if (reset_ms !== null) return pause({ ...next, failures: 0 }, given.now_ms, reset_ms);
+  return again(next, given);
+}
+
+function takeRefusal(state: LinkState, given: Of<"refused">): Step {
+  const { status, contract } = given;
+  if (contract && status === 401) return takeUnauthorized(state, given.now_ms);
+  if (contract && (status === 404 || status === 410)) return giveUp(state, "gone");
+  if (contract && status < 500 && !TRANSIENT.has(status)) return giveUp(state, "rejected");
+  return again({ ...state, phase: "retrying" }, given, given.retry_after_ms);
+}
+
+/** The credential may have been renewed meanwhile: a few tries more, then it is for a person. */
+function takeUnauthorized(state: LinkState, nowMs: number): Step {
+  const waits = state.policy.auth_ms;
+  const waitMs = waits[state.refusals];
+  if (waitMs === undefined) return giveUp(state, "unauthorized", waits.length);
+  return pause({ ...state, phase: "auth_expired", refusals: state.refusals + 1 }, nowMs, waitMs);
+}
+
+/** The next request: the view when there is none to go on from, else the stream. */
+function go(state: LinkState, nowMs: number): Step {
+  const { seq, policy } = state;
+  const attempt = state.attempt + 1;
+  const next: LinkState = { ...state, attempt, moved: false, live_ms: null, reset_ms: null };
+  if (seq === null || state.stale) {
+    const wake_ms = nowMs + policy.request_ms;
+    return [{ ...next, doing: "view", wake_ms }, [{ type: "load_view", attempt }]];
+  }
+  const wake_ms = nowMs + policy.connect_ms;
+  return [{ ...next, doing: "stream", wake_ms }, [{ type: "connect", attempt, after: seq }]];
+}
+
+/** Counts a failure and waits as C4.5 says, `leastMs` at least. */
+function again(state: LinkState, given: Moment, leastMs = 0): Step {
+  const { policy } = state;
+  const isFirst = state.moved || hasHeld(state, given.now_ms);
+  const failures = isFirst ? 1 : state.failures + 1;
+  const backOffMs = backOff(policy, failures, state.retry_ms, given.random);
+  const waitMs = Math.max(backOffMs, Math.min(leastMs, policy.long_ms));
+  return pause({ ...state, failures }, given.now_ms, waitMs);
+}
+
+function hasHeld({ live_ms, policy }: LinkState, nowMs: number): boolean {
+  return live_ms !== null && nowMs - live_ms >= policy.steady_ms;
+}
+
+function backOff(policy: LinkPolicy, failures: number, floorMs: number, random: number): number {
+  if (failures <= 1) return 0;
+  if (failures >= policy.patience) return Math.max(policy.long_ms, floorMs);
+  const mostMs = Math.min(policy.most_ms, policy.first_ms * 2 ** (failures - 2));
+  return Math.max(Math.floor(random * mostMs), floorMs);
+}
+
+function pause(state: LinkState, nowMs: number, waitMs: number): Step {
+  if (waitMs <= 0) return go(state, nowMs);
+  return [{ ...rest(state), doing: "pause", wake_ms: nowMs + waitMs }, []];
+}
+
+function giveUp(state: LinkState, reason: Failure, attempts = 0): Step {
+  const failed = rest({ ...state, phase: "failed", failed: reason });
+  return [failed, [{ type: "give_up", reason, attempts }]];
+}
+
+function rest(state: LinkState): LinkState {
+  return {
+    ...state,
+    doing: "nothing",
+    moved: false,
+    live_ms: null,
+    reset_ms: null,
+    wake_ms: null,
+  };
+}
+
+function drop({ doing, attempt }: LinkState): readonly LinkEffect[] {
+  return BOTH.includes(doing) ? [{ type: "drop", attempt }] : [];
 }

@@ -12,8 +12,11 @@ import {
   REDUCER_VERSION,
   type SessionView,
 } from "../protocol/types.gen.ts";
-import { TALK_FOLDS, takePartialMessage } from "./fold_talk.ts";
+import { MESSAGE_FOLDS, type PieceDelta, takePartialMessage, takePiece } from "./fold_message.ts";
+import { SESSION_FOLDS } from "./fold_session.ts";
 import { TOOL_FOLDS, takePartialCall } from "./fold_tool.ts";
+import { TURN_FOLDS } from "./fold_turn.ts";
+import { countPoints } from "./points.ts";
 
 /** The view before any event: where a replay from the beginning starts. */
 export function emptyView(): SessionView {
@@ -25,7 +28,9 @@ export function emptyView(): SessionView {
     model: "",
     mode: "",
     title: null,
+    title_truncated: false,
     cwd: null,
+    parent: null,
     created: "",
     updated: "",
     archived: false,
@@ -42,8 +47,10 @@ export function emptyView(): SessionView {
     permissions: [],
     questions: [],
     queue: [],
+    outgoing: [],
     todos: [],
     notices: [],
+    older_notices: false,
     usage: {},
     cost: 0,
     context: null,
@@ -64,7 +71,9 @@ export type Fold<E extends Event = Event> = (
 export type Folds = { [T in Event["type"]]?: Fold<Extract<Event, { type: T }>> };
 
 const FOLDS: Folds = {
-  ...TALK_FOLDS,
+  ...SESSION_FOLDS,
+  ...TURN_FOLDS,
+  ...MESSAGE_FOLDS,
   ...TOOL_FOLDS,
   unknown: (view) => ({ ...view, unknown: view.unknown + 1 }),
 };
@@ -79,6 +88,60 @@ export function reduce(view: SessionView, frame: Incoming): SessionView {
   if (frame.kind === "envelope") return takeEnvelope(view, frame.value);
   if (frame.kind === "partial") return takePartial(view, frame.value);
   return frame.kind === "gap" ? { ...view, lost: true } : view;
+}
+
+/**
+ * The view after these frames: what `reduce` makes of them one after the other.
+ *
+ * Pieces of a block that follow each other are put in as one.
+ */
+export function reduceAll(view: SessionView, frames: Iterable<Incoming>): SessionView {
+  let next = view;
+  let run: Run | undefined;
+  for (const frame of frames) {
+    const piece = pieceOf(frame);
+    if (run && piece && goesOn(run, piece)) {
+      run.texts.push(piece.text);
+      run.end += countPoints(piece.text);
+      continue;
+    }
+    if (run) next = takeRun(next, run);
+    run = piece && { first: piece, texts: [piece.text], end: piece.at + countPoints(piece.text) };
+    if (!piece) next = reduce(next, frame);
+  }
+  return run ? takeRun(next, run) : next;
+}
+
+/** Pieces of one block, each of which goes on where the one before ended. */
+interface Run {
+  first: PieceDelta;
+  texts: string[];
+  /** Code points of the block after them. */
+  end: number;
+}
+
+function pieceOf(frame: Incoming): PieceDelta | undefined {
+  if (frame.kind !== "envelope") return undefined;
+  const { event, seq } = frame.value;
+  if (seq !== undefined && seq !== null) return undefined;
+  const { type } = event;
+  if (type === "text_delta" || type === "thinking_delta" || type === "tool_call_delta") {
+    return event;
+  }
+  return undefined;
+}
+
+function goesOn({ first, end }: Run, piece: PieceDelta): boolean {
+  return (
+    piece.at === end &&
+    piece.block === first.block &&
+    piece.message === first.message &&
+    piece.type === first.type
+  );
+}
+
+function takeRun(view: SessionView, { first, texts }: Run): SessionView {
+  return takePiece(view, { ...first, text: texts.join("") });
 }
 
 function takeEnvelope(view: SessionView, envelope: Envelope): SessionView {

@@ -2,7 +2,7 @@
 
 export const CONTRACT_HEADER = "towline-contract";
 export const CONTRACT_VERSION = "1";
-export const REDUCER_VERSION = 2;
+export const REDUCER_VERSION = 3;
 
 export type FaultCode =
   | "invalid_request"
@@ -205,6 +205,8 @@ export interface CallView {
   readonly started: string | null;
   /** The last progress line, while it runs. */
   readonly progress: string | null;
+  /** How far it is, from 0 to 1, while it runs; `None` when unknown. */
+  readonly fraction: number | null;
   /** The tail of its output, while it runs. */
   readonly output: string;
   /** Code points of the output that `output` no longer holds. */
@@ -217,8 +219,10 @@ export interface CallView {
   readonly duration_ms: number;
   /** What it made or found. */
   readonly artifacts: readonly Artifact[];
-  /** Files it changed. */
+  /** Files it changed, with the heads of their diffs. */
   readonly changes: readonly FileChange[];
+  /** Whether it changed more files than these. */
+  readonly changes_truncated: boolean;
   /** How its permission request was resolved. */
   readonly decision: Decision | null;
   /** When a client must have answered it, RFC 3339; `None` for what the server runs itself. */
@@ -229,6 +233,8 @@ export interface CallView {
   readonly arguments_file: string | null;
   /** Content hashes of files it left, its whole output among them when that is long. */
   readonly files: readonly string[];
+  /** The session of the sub-agent that does it: what a link leads to (D5). */
+  readonly child: string | null;
 }
 
 /** What this server offers a client. */
@@ -535,7 +541,9 @@ export interface Fault {
   readonly retry?: string;
   /** Seconds until a retry can help; `None` when unknown. */
   readonly retry_after_s?: number | null;
-  /** Whose limit or part it was: `turn`, `plan`, `limit`, `client.auth`, `store`. */
+  /**
+   * Whose limit or part it was: `turn`, `plan`, `limit`, `store`, `client.auth` or `client.outbox`.
+   */
   readonly scope?: string | null;
   /** A finer word out of an open list, for display (C2.2). */
   readonly reason?: string | null;
@@ -568,6 +576,8 @@ export interface FileChange {
   readonly after?: string | null;
   /** Unified diff. */
   readonly diff?: string | null;
+  /** Whether `diff` is only the head of it. */
+  readonly truncated?: boolean;
 }
 
 /** A file that is kept. */
@@ -807,10 +817,18 @@ export interface Mark {
    * `closed`.
    */
   readonly kind: string;
-  /** Words for it, when there are any. */
+  /** Words for it, when there are any; for `reverted` the first turn that is undone. */
   readonly text: string;
   /** What went wrong, for `turn_failed` and `fallback`. */
   readonly fault: Fault | null;
+  /** The paths that were put back, for `reverted`. */
+  readonly files: readonly string[];
+  /** What could not be put back, for `reverted`. */
+  readonly not_reverted: readonly string[];
+  /** The size of what the model sees, before, for `compacted`. */
+  readonly before_tokens: number | null;
+  /** The same, after; an estimate. */
+  readonly after_tokens: number | null;
 }
 
 /** How far a person has read. */
@@ -868,6 +886,11 @@ export interface MessageView {
   readonly key: string | null;
   /** What a mark says. */
   readonly mark: Mark | null;
+  /**
+   * Whether the conversation went back to before it: the model no longer sees it. A screen shows it
+   * grey, or not at all.
+   */
+  readonly undone: boolean;
 }
 
 /** One model, and what is known of it; what is left out nobody knows. */
@@ -964,6 +987,22 @@ export interface Option {
   readonly rule?: string | null;
 }
 
+/** A prompt that this client has sent and that the log does not show yet. */
+export interface OutgoingPrompt {
+  /** The client's key: how it is found again. */
+  readonly key: string;
+  /** What the user sent. */
+  readonly content: readonly Block[];
+  /** How it asked to run. */
+  readonly when: string;
+  /** `sending`, `accepted`, `refused` or `unknown`: whether it got through is not known. */
+  readonly state: string;
+  /** Why it was refused, or what the last try failed with. */
+  readonly message: string | null;
+  /** RFC 3339 time of the first try, by the client's clock. */
+  readonly begun: string;
+}
+
 /** A web page that was read. */
 export interface PageArtifact {
   readonly kind: "page";
@@ -989,9 +1028,17 @@ export interface Pairing {
   readonly expires_at: string;
 }
 
+/** What a sub-agent's session works for (D5). */
+export interface Parent {
+  /** The session of the agent that asked for it. */
+  readonly session: string;
+  /** That agent's call. */
+  readonly call: string;
+}
+
 /**
- * All that is there so far of one open message or of one running call's output (C1.6). Either
- * `message` and `content`, or `call`, `at` and `output`.
+ * All that is there so far of one open message or of one running call (C1.6). Either `message` and
+ * `content`, or `call` and the rest.
  */
 export interface Partial {
   /** The open message. */
@@ -1004,6 +1051,10 @@ export interface Partial {
   readonly at?: number;
   /** The tail of the call's output. */
   readonly output?: string;
+  /** The call's last progress line. */
+  readonly progress?: string | null;
+  /** How far the call is, from 0 to 1; `None` when unknown. */
+  readonly fraction?: number | null;
 }
 
 /** The decision stands. */
@@ -1401,7 +1452,7 @@ export interface SessionCreated {
   /** The session it was forked from. */
   readonly forked_from?: string | null;
   /** The session and call that a sub-agent works for. */
-  readonly parent?: Readonly<Record<string, unknown>> | null;
+  readonly parent?: Parent | null;
   /** Tools that any client of the session may run. */
   readonly tools?: readonly ClientTool[];
   /** What people sort it by. */
@@ -1511,8 +1562,12 @@ export interface SessionView {
   readonly mode: string;
   /** Its title: given, or the first 60 characters of its first prompt (D16). */
   readonly title: string | null;
+  /** Whether that prompt is longer than the title made of it. */
+  readonly title_truncated: boolean;
   /** The folder it works in. */
   readonly cwd: string | null;
+  /** What it works for, when it is a sub-agent's. */
+  readonly parent: Parent | null;
   /** RFC 3339 time of its first event. */
   readonly created: string;
   /** RFC 3339 time of its last stored event. */
@@ -1545,13 +1600,17 @@ export interface SessionView {
   readonly questions: readonly QuestionAsked[];
   /** Prompts that wait, in order. */
   readonly queue: readonly QueuedPrompt[];
+  /** Prompts on their way; only a client knows of them, see `show_outgoing`. */
+  readonly outgoing: readonly OutgoingPrompt[];
   /** The agent's plan. */
   readonly todos: readonly Todo[];
   /** The last notices, 20 at most. */
   readonly notices: readonly Notice[];
-  /** The sum over all ended turns. */
+  /** Whether there were notices before these. */
+  readonly older_notices: boolean;
+  /** The sum over all ended turns, and over summaries made between them. */
   readonly usage: Usage;
-  /** US dollars of all steps; `None` once one of them is unknown. */
+  /** US dollars of all steps and summaries; `None` once one of them is unknown. */
   readonly cost: number | null;
   /** How full the model's window is. */
   readonly context: Context | null;
@@ -1802,6 +1861,8 @@ export interface ToolStarted {
   readonly call: string;
   /** The program it started. */
   readonly process?: Process | null;
+  /** The session of the sub-agent that does it (D5). */
+  readonly child?: string | null;
 }
 
 /** The declaration is kept; it counts from the next turn on. */

@@ -2,7 +2,7 @@
 
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { IDLE, type LinkState } from "../core/link.ts";
-import { emptyView, reduce } from "../core/reducer.ts";
+import { emptyView, reduceAll } from "../core/reducer.ts";
 import { ApiFault, call } from "../platform/api.ts";
 import { Live, type LiveSink } from "../platform/live.ts";
 import type { Incoming } from "../protocol/events.ts";
@@ -84,8 +84,7 @@ export class Chat implements LiveSink {
   }
 
   frames(frames: readonly Incoming[]): { seq: number; lost: boolean } {
-    let next = this.current.peek();
-    for (const frame of frames) next = reduce(next, frame);
+    const next = reduceAll(this.current.peek(), frames);
     this.#show(next);
     return { seq: next.seq, lost: next.lost };
   }

@@ -10,6 +10,7 @@ from towline_client.errors import (
     CommandRejected,
     ConnectionLost,
     ContractUnavailable,
+    PersonNeeded,
     TurnUnfinished,
     Unauthorized,
 )
@@ -17,14 +18,18 @@ from towline_client.feed import FeedFrame
 from towline_client.life import Life, Settings
 from towline_client.link import LinkPolicy
 from towline_client.models import Models
+from towline_client.options import CallOptions
 from towline_client.outcome import Outcome, PromptWatch, follow_prompt
 from towline_client.pump import Connection, Rebuilt, SessionEvent
+from towline_client.scrollback import Scrollback
 from towline_client.session import Session
+from towline_client.talk import Talk
 from towline_client.transport import Call, Reply, StreamReply, Transport
 
 __all__ = [
     "Account",
     "Call",
+    "CallOptions",
     "Client",
     "ClientError",
     "Clock",
@@ -40,13 +45,16 @@ __all__ = [
     "LoopClock",
     "Models",
     "Outcome",
+    "PersonNeeded",
     "PromptWatch",
     "Rebuilt",
     "Reply",
+    "Scrollback",
     "Session",
     "SessionEvent",
     "Settings",
     "StreamReply",
+    "Talk",
     "Transport",
     "TurnUnfinished",
     "Unauthorized",

@@ -1,6 +1,9 @@
 """Calls about who may come in: logins, tokens, users."""
 
+from typing import Unpack
+
 from towline_client.caller import Caller
+from towline_client.options import CallOptions
 from towline_protocol import (
     AddUser,
     ChangePassword,
@@ -22,7 +25,9 @@ class Account:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def login(self, password: str, *, user: str = "owner", name: str = "") -> LoggedIn:
+    async def login(
+        self, password: str, *, user: str = "owner", name: str = "", **options: Unpack[CallOptions]
+    ) -> LoggedIn:
         """Turn a password into a token of 24 hours. Needs no credential.
 
         Args:
@@ -35,13 +40,15 @@ class Account:
             CommandRejected: Too many wrong ones came; `retry_after_s` says how long to wait.
         """
         body = Login(password=password, user=user, name=name)
-        return await self._caller.call("login", LoggedIn, body=body)
+        return await self._caller.call("login", LoggedIn, body=body, options=options)
 
-    async def list_tokens(self) -> TokenList:
+    async def list_tokens(self, **options: Unpack[CallOptions]) -> TokenList:
         """The caller's devices, logins and tokens."""
-        return await self._caller.call("list_tokens", TokenList)
+        return await self._caller.call("list_tokens", TokenList, options=options)
 
-    async def create_token(self, name: str, *, lifetime_s: int | None = None) -> NewToken:
+    async def create_token(
+        self, name: str, *, lifetime_s: int | None = None, **options: Unpack[CallOptions]
+    ) -> NewToken:
         """Make a token for a program; it is told this once.
 
         Args:
@@ -49,38 +56,44 @@ class Account:
             lifetime_s: Seconds that it works; `None` for until it is revoked.
         """
         body = CreateToken(name=name, lifetime_s=lifetime_s)
-        return await self._caller.call("create_token", NewToken, body=body)
+        return await self._caller.call("create_token", NewToken, body=body, options=options)
 
-    async def revoke_token(self, token_id: str) -> None:
+    async def revoke_token(self, token_id: str, **options: Unpack[CallOptions]) -> None:
         """End one of the caller's devices, logins or tokens.
 
         Raises:
             CommandRejected: The caller has none of that id.
         """
-        await self._caller.tell("revoke_token", params={"token": token_id})
+        await self._caller.tell("revoke_token", params={"token": token_id}, options=options)
 
-    async def list_users(self) -> UserList:
+    async def list_users(self, **options: Unpack[CallOptions]) -> UserList:
         """The users; for admins."""
-        return await self._caller.call("list_users", UserList)
+        return await self._caller.call("list_users", UserList, options=options)
 
-    async def add_user(self, new: AddUser) -> UserInfo:
+    async def add_user(self, new: AddUser, **options: Unpack[CallOptions]) -> UserInfo:
         """Let somebody in by a name and a password; for admins.
 
         Raises:
             CommandRejected: The name is taken, or cannot be one, or the password is too short.
         """
-        return await self._caller.call("add_user", UserInfo, body=new)
+        return await self._caller.call("add_user", UserInfo, body=new, options=options)
 
-    async def remove_user(self, name: str) -> None:
+    async def remove_user(self, name: str, **options: Unpack[CallOptions]) -> None:
         """Let a user in no more; their sessions stay stored. For admins.
 
         Raises:
             CommandRejected: There is nobody of that name, or they must stay.
         """
-        await self._caller.tell("remove_user", params={"user": name})
+        await self._caller.tell("remove_user", params={"user": name}, options=options)
 
     async def change_password(
-        self, name: str, password: str, *, old: str | None = None, everywhere: bool = False
+        self,
+        name: str,
+        password: str,
+        *,
+        old: str | None = None,
+        everywhere: bool = False,
+        **options: Unpack[CallOptions],
     ) -> None:
         """Change one's own password, or as an admin that of another user.
 
@@ -94,4 +107,6 @@ class Account:
             CommandRejected: The old one is wrong, or the new one is too short.
         """
         body = ChangePassword(password=password, old=old, everywhere=everywhere)
-        await self._caller.tell("change_password", params={"user": name}, body=body)
+        await self._caller.tell(
+            "change_password", params={"user": name}, body=body, options=options
+        )

@@ -10,21 +10,37 @@ import msgspec
 
 from towline_client.clock import Clock
 from towline_client.errors import CommandRejected, ConnectionLost, ContractUnavailable
+from towline_client.options import CallOptions, check_options
 from towline_client.transport import Call, Reply, Transport, check_reply
 from towline_protocol import OPERATIONS, Operation, decode_answer, encode
 
-__all__ = ["MAX_RETRY_AFTER_S", "RETRY_WAITS_S", "TIMEOUT_S", "Caller", "Credential"]
+__all__ = [
+    "KEY_HEADER",
+    "MAX_RETRY_AFTER_S",
+    "RETRY_WAITS_S",
+    "TRY_S",
+    "Caller",
+    "Credential",
+    "read_answer",
+]
 
 Credential = str | Callable[[], Awaitable[str | None]] | None
-"""A token, or an async function that is asked for one before every request (C4.6)."""
+"""A token, or an async function that is asked for one before every request (C4.6); `None` for none.
+
+What the function raises comes out of the call that asked. In a session's line a `ConnectionLost`
+of it is waited out as any other; everything else ends the line and comes out of its flows."""
 
 RETRY_WAITS_S: Final = (0.0, 1.0, 3.0)
 """Seconds before a call that does no harm twice is sent again: a lost reply is mostly a connection
 that was just being closed, or a server that is just starting again."""
 MAX_RETRY_AFTER_S: Final = 10.0
 """Seconds that a server may make a call wait for its retry; more is the caller's decision."""
-TIMEOUT_S: Final = 30.0
-"""Seconds for an ordinary request (C4.5)."""
+TRY_S: Final = 30.0
+"""Seconds for one try of an ordinary request (C4.5)."""
+KEY_HEADER: Final = "idempotency-key"
+"""The header that makes a command sent twice count once (C2.5)."""
+
+_NO_OPTIONS: Final = CallOptions()
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -53,8 +69,8 @@ class Caller:
         params: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         body: msgspec.Struct | bytes | None = None,
-        key: str | None = None,
-        timeout_s: float = TIMEOUT_S,
+        options: CallOptions = _NO_OPTIONS,
+        try_s: float = TRY_S,
         again: bool = True,
     ) -> _T:
         """Make one call and read its answer.
@@ -65,18 +81,19 @@ class Caller:
             params: Values for the braces of its path.
             query: Query parameters.
             body: The request; bytes for an operation that takes them as they are.
-            key: Its `Idempotency-Key`; one is minted when the operation takes one (C2.5).
-            timeout_s: Seconds for each try.
+            options: What the caller asked for.
+            try_s: Seconds for each try, when the options say nothing.
             again: Whether a lost reply may be asked for again, under the same key.
 
         Raises:
+            UsageError: The operation takes no such option.
             ConnectionLost: No answer, after the retries that do no harm.
             ContractUnavailable: A success that no towline server sent.
             Unauthorized: The credential was refused.
             CommandRejected: The server said no.
         """
-        reply = await self._send(name, params, query, body, key, timeout_s, again=again)
-        return _decode(name, reply, answer)
+        call = self.prepare(name, params=params, query=query, body=body, options=options)
+        return read_answer(call, await self._send(call, options, try_s, again=again), answer)
 
     async def call_tagged(
         self,
@@ -85,30 +102,24 @@ class Caller:
         *,
         params: Mapping[str, str],
         body: msgspec.Struct | None = None,
-        key: str | None = None,
-        match: str | None = None,
+        options: CallOptions = _NO_OPTIONS,
     ) -> tuple[_T, str]:
-        """Make one call whose answer has an `ETag`, and read both (C2.6). Raises as `call` does.
-
-        Args:
-            name: The operation's name.
-            answer: The type of its answer.
-            params: Values for the braces of its path.
-            body: The request.
-            key: Its `Idempotency-Key`.
-            match: The tag that must still count; `None` for any.
-        """
-        headers = {} if match is None else {"if-match": match}
-        reply = await self._send(
-            name, params, None, body, key, TIMEOUT_S, again=True, headers=headers
-        )
-        return _decode(name, reply, answer), reply.headers.get("etag", "")
+        """Make one call whose answer has an `ETag`, and read both (C2.6). As `call` in the rest."""
+        call = self.prepare(name, params=params, body=body, options=options)
+        reply = await self._send(call, options, TRY_S, again=True)
+        return read_answer(call, reply, answer), reply.headers.get("etag", "")
 
     async def fetch(
-        self, name: str, *, params: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
+        self,
+        name: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        options: CallOptions = _NO_OPTIONS,
+        try_s: float = TRY_S,
     ) -> bytes:
-        """Make one call whose answer is bytes as they are. Raises as `call` does."""
-        return (await self._send(name, params, None, None, None, timeout_s, again=True)).body
+        """Make one call whose answer is bytes as they are. As `call` in the rest."""
+        call = self.prepare(name, params=params, options=options)
+        return (await self._send(call, options, try_s, again=True)).body
 
     async def tell(
         self,
@@ -116,10 +127,53 @@ class Caller:
         *,
         params: Mapping[str, str] | None = None,
         body: msgspec.Struct | None = None,
-        timeout_s: float = TIMEOUT_S,
+        options: CallOptions = _NO_OPTIONS,
+        try_s: float = TRY_S,
     ) -> None:
-        """Make one call whose answer has no body. Raises as `call` does."""
-        await self._send(name, params, None, body, None, timeout_s, again=False)
+        """Make one call whose answer has no body. As `call` in the rest."""
+        call = self.prepare(name, params=params, body=body, options=options)
+        await self._send(call, options, try_s, again=False)
+
+    def prepare(
+        self,
+        name: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        body: msgspec.Struct | bytes | None = None,
+        options: CallOptions = _NO_OPTIONS,
+    ) -> Call:
+        """A call that can be sent any number of times: its key and its bytes are settled.
+
+        Raises:
+            UsageError: The operation takes no such option.
+        """
+        operation = OPERATIONS[name]
+        check_options(operation, options)
+        headers: dict[str, str] = {}
+        if operation.idempotent:
+            headers[KEY_HEADER] = options.get("key") or self._mint_key()
+        if "if_match" in options:
+            headers["if-match"] = options["if_match"]
+        return Call(
+            operation=operation,
+            path=_fill(operation, params or {}),
+            query=query or {},
+            headers=headers,
+            body=encode(body) if isinstance(body, msgspec.Struct) else body,
+        )
+
+    def renew(self, call: Call) -> Call:
+        """The same call as another command: under a fresh key."""
+        return msgspec.structs.replace(call, headers={**call.headers, KEY_HEADER: self._mint_key()})
+
+    async def send_once(self, call: Call, timeout_s: float) -> Reply:
+        """Send a call once, with the credential of now; gives a success. Raises as `call` does."""
+        token = await self._token(call.operation)
+        sent = msgspec.structs.replace(call, token=token, timeout_s=timeout_s)
+        reply = await self._transport.request(sent)
+        check_reply(reply, call.operation)
+        return reply
 
     @asynccontextmanager
     async def stream(
@@ -144,57 +198,34 @@ class Caller:
             check_reply(Reply(status=reply.status, headers=reply.headers, body=body), operation)
             yield reply.chunks
 
-    async def _send(
-        self,
-        name: str,
-        params: Mapping[str, str] | None,
-        query: Mapping[str, str] | None,
-        body: msgspec.Struct | bytes | None,
-        key: str | None,
-        timeout_s: float,
-        *,
-        again: bool,
-        headers: Mapping[str, str] | None = None,
-    ) -> Reply:
-        operation = OPERATIONS[name]
-        headers = dict(headers or {})
-        if operation.idempotent:
-            headers["idempotency-key"] = key or self._mint_key()
-        call = Call(
-            operation=operation,
-            path=_fill(operation, params or {}),
-            query=query or {},
-            headers=headers,
-            body=encode(body) if isinstance(body, msgspec.Struct) else body,
-            timeout_s=timeout_s,
-        )
+    async def _send(self, call: Call, options: CallOptions, try_s: float, *, again: bool) -> Reply:
+        whole_s = options.get("timeout_s")
+        until_ms = None if whole_s is None else self._clock.now_ms() + int(whole_s * 1000)
+        operation = call.operation
         # the same bytes twice are one file
-        twice = operation.idempotent or operation.raw or operation.method == "GET"
-        harmless = again and twice
-        waits_s = RETRY_WAITS_S if harmless else ()
-        for wait_s in waits_s:
+        harmless = operation.idempotent or operation.raw or operation.method == "GET"
+        for wait_s in RETRY_WAITS_S if again and harmless else ():
             try:
-                return await self._try(call)
-            except ConnectionLost as error:
-                await self._sleep(max(wait_s, error.retry_after_s or 0.0), error)
-            except CommandRejected as error:
-                if error.retry != "same_request":
+                return await self.send_once(call, self._left_s(until_ms, try_s))
+            except (ConnectionLost, CommandRejected) as error:
+                if isinstance(error, CommandRejected) and error.retry != "same_request":
                     raise
-                await self._sleep(max(wait_s, error.retry_after_s or 0.0), error)
-        return await self._try(call)
+                await self._sleep(max(wait_s, error.retry_after_s or 0.0), until_ms, error)
+        return await self.send_once(call, self._left_s(until_ms, try_s))
 
-    async def _try(self, call: Call) -> Reply:
-        token = await self._token(call.operation)
-        reply = await self._transport.request(msgspec.structs.replace(call, token=token))
-        check_reply(reply, call.operation)
-        return reply
+    def _left_s(self, until_ms: int | None, try_s: float) -> float:
+        """Seconds for the next try; at least a millisecond."""
+        return try_s if until_ms is None else max(1, until_ms - self._clock.now_ms()) / 1000
 
-    async def _sleep(self, wait_s: float, error: ConnectionLost | CommandRejected) -> None:
-        if wait_s > MAX_RETRY_AFTER_S:
+    async def _sleep(
+        self, wait_s: float, until_ms: int | None, error: ConnectionLost | CommandRejected
+    ) -> None:
+        """Wait before the next try, or raise why there is none."""
+        wake_ms = self._clock.now_ms() + int(wait_s * 1000)
+        if wait_s > MAX_RETRY_AFTER_S or (until_ms is not None and wake_ms >= until_ms):
             raise error
         if wait_s > 0:
-            until_ms = self._clock.now_ms() + int(wait_s * 1000)
-            await self._clock.wait(asyncio.Event(), until_ms)
+            await self._clock.wait(asyncio.Event(), wake_ms)
 
     async def _token(self, operation: Operation) -> str | None:
         if operation.open or self._credential is None:
@@ -204,12 +235,18 @@ class Caller:
         return await self._credential()
 
 
-def _decode(name: str, reply: Reply, answer: type[_T]) -> _T:
+def read_answer(call: Call, reply: Reply, answer: type[_T]) -> _T:
+    """The body of a success.
+
+    Raises:
+        ContractUnavailable: It is not what the operation answers.
+    """
     try:
         return decode_answer(reply.body, answer)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ContractUnavailable(
-            f"The answer to {name!r} cannot be read; the server may be newer than this client.",
+            f"The answer to {call.operation.name!r} cannot be read; the server may be newer "
+            "than this client.",
             status=reply.status,
             reason="not_json",
         ) from error

@@ -2,24 +2,29 @@
 
 import asyncio
 import random
+import time
 import uuid
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, aclosing
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, Unpack
 
 from towline_client.account import Account
 from towline_client.caller import Caller, Credential
 from towline_client.clock import Clock, LoopClock
+from towline_client.courier import Courier
 from towline_client.discovery import Discovery
 from towline_client.errors import ConnectionLost
 from towline_client.feed import FeedFrame, follow_feed
 from towline_client.life import Life
 from towline_client.link import LinkPolicy
 from towline_client.models import Models
+from towline_client.options import CallOptions
 from towline_client.pump import Pump
+from towline_client.screen import Screen
+from towline_client.scrollback import Scrollback
 from towline_client.session import Session
 from towline_client.transport import Transport
 from towline_protocol import (
@@ -30,10 +35,13 @@ from towline_protocol import (
     Health,
     Identity,
     Pairing,
+    Presentation,
     RequestList,
     SessionId,
     SessionInfo,
     SessionList,
+    SessionRemoved,
+    SessionView,
     ViewAnswer,
 )
 
@@ -61,6 +69,7 @@ class Client:
         transport: Transport | None = None,
         clock: Clock | None = None,
         policy: LinkPolicy | None = None,
+        scrollback: Scrollback | None = None,
     ) -> None:
         """Make a client; nothing is sent yet.
 
@@ -71,6 +80,8 @@ class Client:
             transport: How requests travel; HTTP when left out. The client closes it.
             clock: The clock; the real one when left out.
             policy: The numbers of the reconnection.
+            scrollback: Where finished messages are kept, to be shown before the server answers;
+                `None` for nowhere. The client closes it.
 
         Raises:
             UsageError: The address cannot be used.
@@ -82,6 +93,7 @@ class Client:
         self._transport = transport
         self._clock: Clock = clock if clock is not None else LoopClock()
         self._policy = policy if policy is not None else LinkPolicy()
+        self._scrollback = scrollback
         self._caller = Caller(
             transport, credential, clock=self._clock, mint_key=lambda: uuid.uuid4().hex
         )
@@ -91,7 +103,7 @@ class Client:
         """What the server says of itself."""
         self.models = Models(self._caller)
         """Models, their providers, and what was used."""
-        self.life = Life(self._caller)
+        self.life = Life(self._caller, forget=self._forget)
         """Settings of sessions, read marks, and their end."""
         self._sessions: list[Session] = []
 
@@ -109,6 +121,8 @@ class Client:
     async def close(self) -> None:
         """Close every session's line and all connections; a bug in a line comes out here."""
         async with AsyncExitStack() as stack:
+            if self._scrollback is not None:
+                stack.push_async_callback(self._scrollback.close)
             stack.push_async_callback(self._transport.close)
             for session in self._sessions:
                 stack.push_async_callback(session.close)
@@ -120,14 +134,20 @@ class Client:
         *,
         new: CreateSession | None = None,
         reader: str | None = None,
+        presentation: Presentation | None = None,
     ) -> Session:
         """Take up the line to a session; returns when its view is there and live.
+
+        With a scrollback that holds the session it returns at once: the view shows what was said
+        until the line is up, and what is wrong with the line comes out of the flows.
 
         Args:
             session: Its id; `None` makes a new one.
             new: What a new session is made of.
             reader: How this line names itself; a fresh name when left out. A program that runs
                 tools keeps its name, so that it finds its calls again after a restart.
+            presentation: How much of what is being written the views show; all as it comes when
+                left out.
 
         Raises:
             ConnectionLost: The server cannot be reached.
@@ -135,19 +155,16 @@ class Client:
             CommandRejected: There is no such session, or it cannot be made.
             ContractUnavailable: Something else answers at the address.
         """
+        kept = None
         if session is None:
             session = (await self.create_session(new)).id
-        session_id = SessionId(session)
-        pump = Pump(
-            session_id,
-            self._caller,
-            clock=self._clock,
-            reader=reader or uuid.uuid4().hex,
-            policy=self._policy,
-            draw=random.random,
-        )
-        opened = Session(session_id, self._caller, pump)
+        elif self._scrollback is not None:
+            kept = await self._scrollback.load(SessionId(session))
+        opened = self._build(SessionId(session), reader or uuid.uuid4().hex, presentation, kept)
         self._sessions = [*(held for held in self._sessions if not held.closed), opened]
+        if kept is not None:
+            await asyncio.sleep(0)  # the line begins
+            return opened
         async for connection in opened.connection:
             if connection.phase in ("live", "failed") or connection.failures > 1:
                 break  # one failure may be a blip: the second try came at once
@@ -157,13 +174,45 @@ class Client:
         await opened.close()
         raise error or ConnectionLost("The line ended before it was up; try again.")
 
-    def feed(self, *, reader: str | None = None) -> AsyncGenerator[FeedFrame, None]:
+    def _build(
+        self,
+        session: SessionId,
+        reader: str,
+        presentation: Presentation | None,
+        kept: SessionView | None,
+    ) -> Session:
+        """A session with all that belongs to it; its line begins at once."""
+        courier = Courier(self._caller, clock=self._clock, wall_ms=_wall_ms)
+        screen = Screen(courier, presentation=presentation, keep=self._keeper(session))
+        if kept is not None:
+            screen.restore(kept)
+        pump = Pump(
+            session,
+            self._caller,
+            clock=self._clock,
+            reader=reader,
+            policy=self._policy,
+            screen=screen,
+            draw=random.random,
+        )
+        return Session(session, caller=self._caller, courier=courier, screen=screen, pump=pump)
+
+    def _keeper(self, session: SessionId) -> Callable[[SessionView | None], None] | None:
+        kept = self._scrollback
+        return None if kept is None else lambda view: kept.keep(session, view)
+
+    def _forget(self, session: SessionId) -> None:
+        """Take in that a session is deleted."""
+        if self._scrollback is not None:
+            self._scrollback.keep(session, None)
+
+    async def feed(self, *, reader: str | None = None) -> AsyncGenerator[FeedFrame, None]:
         """The rows of the session list as they stand, then each one that changes or goes.
 
         It begins with `SessionRows`: the newest sessions, and all that need somebody. Then come
-        `SessionChanged` and `SessionRemoved`. It does not reconnect: it ends by raising
-        `ConnectionLost`, whose `retry_after_s` says when a server that closes on purpose wants to
-        be asked again; a new feed begins with all rows anew. Close it when done:
+        `SessionChanged` and `SessionRemoved`. It reconnects by itself, as a session's line does;
+        after each reconnection `SessionRows` comes anew and counts in place of all before. Close it
+        when done:
 
         ```python
         async with contextlib.aclosing(client.feed()) as feed:
@@ -174,20 +223,29 @@ class Client:
             reader: How this line names itself; a fresh name when left out.
 
         Raises:
-            ConnectionLost: The line ended.
-            Unauthorized: The credential was refused.
-            CommandRejected: The server said no, such as `capacity_exceeded`.
+            ConnectionLost: The server cannot be reached to begin with.
+            Unauthorized: The credential was refused, and the two asked for after it.
+            CommandRejected: The server said no.
             ContractUnavailable: Something else answers at the address.
         """
-        name = reader or uuid.uuid4().hex
-        silence_s = self._policy.silence_ms / 1000
-        return follow_feed(self._caller, reader=name, silence_s=silence_s)
+        frames = follow_feed(
+            self._caller,
+            reader=reader or uuid.uuid4().hex,
+            clock=self._clock,
+            policy=self._policy,
+            draw=random.random,
+        )
+        async with aclosing(frames):
+            async for frame in frames:
+                if isinstance(frame, SessionRemoved):
+                    self._forget(frame.session)
+                yield frame
 
-    async def health(self) -> Health:
+    async def health(self, **options: Unpack[CallOptions]) -> Health:
         """Whether the server lives. Needs no credential."""
-        return await self._caller.call("health", Health)
+        return await self._caller.call("health", Health, options=options)
 
-    async def claim(self, code: str, *, name: str = "") -> Claimed:
+    async def claim(self, code: str, *, name: str = "", **options: Unpack[CallOptions]) -> Claimed:
         """Turn a one-time code into this device's token. Needs no credential.
 
         Args:
@@ -197,31 +255,32 @@ class Client:
         Raises:
             Unauthorized: The code is wrong, used up or expired.
         """
-        return await self._caller.call("claim", Claimed, body=Claim(code=code, name=name))
+        return await self._caller.call(
+            "claim", Claimed, body=Claim(code=code, name=name), options=options
+        )
 
-    async def pair(self) -> Pairing:
+    async def pair(self, **options: Unpack[CallOptions]) -> Pairing:
         """A new one-time code for another device."""
-        return await self._caller.call("pair", Pairing)
+        return await self._caller.call("pair", Pairing, options=options)
 
-    async def me(self) -> Identity:
+    async def me(self, **options: Unpack[CallOptions]) -> Identity:
         """Who the credential belongs to."""
-        return await self._caller.call("me", Identity)
+        return await self._caller.call("me", Identity, options=options)
 
-    async def logout(self) -> None:
+    async def logout(self, **options: Unpack[CallOptions]) -> None:
         """Revoke the token that the credential gives."""
-        await self._caller.tell("logout")
+        await self._caller.tell("logout", options=options)
 
     async def create_session(
-        self, new: CreateSession | None = None, *, key: str | None = None
+        self, new: CreateSession | None = None, **options: Unpack[CallOptions]
     ) -> SessionInfo:
         """Begin a session.
 
         Args:
             new: What it is made of; all is optional.
-            key: The same key again gives the same session.
         """
         return await self._caller.call(
-            "create_session", SessionInfo, body=new or CreateSession(), key=key
+            "create_session", SessionInfo, body=new or CreateSession(), options=options
         )
 
     async def list_sessions(
@@ -233,6 +292,7 @@ class Client:
         label: str | None = None,
         archived: bool = False,
         needs: bool = False,
+        **options: Unpack[CallOptions],
     ) -> SessionList:
         """One page of sessions, newest first.
 
@@ -257,21 +317,31 @@ class Client:
             query["limit"] = str(limit)
         if after is not None:
             query["after"] = after
-        return await self._caller.call("list_sessions", SessionList, query=query)
+        return await self._caller.call("list_sessions", SessionList, query=query, options=options)
 
-    async def list_requests(self) -> RequestList:
+    async def list_requests(self, **options: Unpack[CallOptions]) -> RequestList:
         """What waits for a person in all their sessions, what ends first before the rest."""
-        return await self._caller.call("list_requests", RequestList)
+        return await self._caller.call("list_requests", RequestList, options=options)
 
-    async def get_session(self, session: SessionId) -> SessionInfo:
+    async def get_session(self, session: SessionId, **options: Unpack[CallOptions]) -> SessionInfo:
         """One row of the list."""
-        return await self._caller.call("get_session", SessionInfo, params={"session": session})
+        return await self._caller.call(
+            "get_session", SessionInfo, params={"session": session}, options=options
+        )
 
-    async def get_view(self, session: SessionId) -> ViewAnswer:
+    async def get_view(self, session: SessionId, **options: Unpack[CallOptions]) -> ViewAnswer:
         """A session as a screen shows it, without taking up a line."""
-        return await self._caller.call("get_view", ViewAnswer, params={"session": session})
+        return await self._caller.call(
+            "get_view", ViewAnswer, params={"session": session}, options=options
+        )
 
-    async def upload(self, data: bytes | PathLike[str], *, name: str | None = None) -> FileInfo:
+    async def upload(
+        self,
+        data: bytes | PathLike[str],
+        *,
+        name: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> FileInfo:
         """Keep a file on the server, for prompts to name: `Image(file=…)`, `File(file=…)`.
 
         Args:
@@ -290,10 +360,10 @@ class Client:
             body = await asyncio.get_running_loop().run_in_executor(None, _read_file, path)
         query = {"name": name} if name else {}
         return await self._caller.call(
-            "upload_file", FileInfo, query=query, body=body, timeout_s=FILE_S
+            "upload_file", FileInfo, query=query, body=body, try_s=FILE_S, options=options
         )
 
-    async def download(self, file: str) -> bytes:
+    async def download(self, file: str, **options: Unpack[CallOptions]) -> bytes:
         """The bytes of a file.
 
         Args:
@@ -302,7 +372,9 @@ class Client:
         Raises:
             CommandRejected: There is none of that hash for this user.
         """
-        return await self._caller.fetch("download_file", params={"file": file}, timeout_s=FILE_S)
+        return await self._caller.fetch(
+            "download_file", params={"file": file}, try_s=FILE_S, options=options
+        )
 
 
 _MOST_BYTES: Final = 20 * 1024 * 1024  # of a file; a byte more shows the server that it is larger
@@ -311,3 +383,7 @@ _MOST_BYTES: Final = 20 * 1024 * 1024  # of a file; a byte more shows the server
 def _read_file(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(_MOST_BYTES + 1)
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000

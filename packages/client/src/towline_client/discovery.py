@@ -1,11 +1,12 @@
 """Calls about the server itself: whether it takes work, and what it can be asked."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from towline_client.caller import Caller
 from towline_client.errors import ContractUnavailable
+from towline_client.options import CallOptions
 from towline_protocol import Capabilities, Health, Manifest
 
 __all__ = ["Discovery"]
@@ -17,29 +18,29 @@ class Discovery:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def ready(self) -> Health:
+    async def ready(self, **options: Unpack[CallOptions]) -> Health:
         """Whether the server takes work, asked once. Needs no credential.
 
         Raises:
             CommandRejected: It starts, stops or cannot write; `code` says which.
         """
-        return await self._caller.call("ready", Health, again=False)
+        return await self._caller.call("ready", Health, again=False, options=options)
 
-    async def manifest(self) -> Manifest:
+    async def manifest(self, **options: Unpack[CallOptions]) -> Manifest:
         """The table of operations, with a hash of the whole contract. Needs no credential."""
-        return await self._caller.call("manifest", Manifest)
+        return await self._caller.call("manifest", Manifest, options=options)
 
-    async def capabilities(self) -> Capabilities:
+    async def capabilities(self, **options: Unpack[CallOptions]) -> Capabilities:
         """What this server offers: its agents and their models, modes, limits."""
-        return await self._caller.call("capabilities", Capabilities)
+        return await self._caller.call("capabilities", Capabilities, options=options)
 
-    async def openapi(self) -> dict[str, Any]:
+    async def openapi(self, **options: Unpack[CallOptions]) -> dict[str, Any]:
         """The contract as an OpenAPI 3.1 document. Needs no credential.
 
         Raises:
             ContractUnavailable: What came is no JSON object.
         """
-        body = await self._caller.fetch("openapi")
+        body = await self._caller.fetch("openapi", options=options)
         try:
             return msgspec.json.decode(body, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeError) as error:
@@ -49,6 +50,6 @@ class Discovery:
                 reason="not_json",
             ) from error
 
-    async def docs(self) -> str:
+    async def docs(self, **options: Unpack[CallOptions]) -> str:
         """The contract as a page of HTML. Needs no credential."""
-        return (await self._caller.fetch("docs")).decode(errors="replace")
+        return (await self._caller.fetch("docs", options=options)).decode(errors="replace")

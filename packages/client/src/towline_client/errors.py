@@ -8,19 +8,28 @@ TowlineError
    ├─ ContractUnavailable    a success that no towline server sent
    ├─ Unauthorized           the credential is missing, wrong or revoked
    ├─ CommandRejected        the server said no; .problem says why
-   └─ TurnUnfinished         a turn that was asked for failed or was stopped
+   ├─ TurnUnfinished         a turn that was asked for failed or was stopped
+   └─ PersonNeeded           a turn that was asked for waits for a permission or an answer
 ```
 """
 
 from typing import ClassVar
 
-from towline_protocol import Fault, Problem, TowlineError
+from towline_protocol import (
+    Fault,
+    PermissionRequested,
+    Problem,
+    PromptAccepted,
+    QuestionAsked,
+    TowlineError,
+)
 
 __all__ = [
     "ClientError",
     "CommandRejected",
     "ConnectionLost",
     "ContractUnavailable",
+    "PersonNeeded",
     "TurnUnfinished",
     "Unauthorized",
 ]
@@ -120,3 +129,34 @@ class TurnUnfinished(ClientError):
     def fault(self) -> Fault:
         """The turn's own fault, when it had one."""
         return self._fault if self._fault is not None else super().fault()
+
+
+class PersonNeeded(ClientError):
+    """A turn that `Session.ask` waited for needs a person, and nothing in this program answers.
+
+    The turn waits at the server until somebody does: `Session.answer` or `answer_question`, then
+    `Session.wait_for(error.accepted)`.
+    """
+
+    code: ClassVar[str] = "conflict"
+
+    def __init__(
+        self,
+        accepted: PromptAccepted,
+        *,
+        permissions: tuple[PermissionRequested, ...] = (),
+        questions: tuple[QuestionAsked, ...] = (),
+    ) -> None:
+        wanted = [f"a permission for {request.title!r}" for request in permissions]
+        wanted += [f"an answer to {item.prompt!r}" for each in questions for item in each.items]
+        super().__init__(
+            f"The turn waits for {', '.join(wanted)}. Answer with session.answer or "
+            "session.answer_question, then session.wait_for(error.accepted); or ask with "
+            "others_answer=True when somebody does elsewhere."
+        )
+        self.accepted = accepted
+        """The prompt, for `Session.wait_for`."""
+        self.permissions = permissions
+        """The requests that nobody here answers, oldest first."""
+        self.questions = questions
+        """The questions that nobody here answers, oldest first."""

@@ -14,7 +14,7 @@ Idle ─start─► Connecting ─hello─► Live ─cut─► Retrying ─hell
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -39,6 +39,7 @@ __all__ = [
     "Misfit",
     "Refused",
     "ResetSeen",
+    "RetryNow",
     "RetrySeen",
     "Start",
     "Stop",
@@ -72,6 +73,9 @@ class LinkPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     steady_ms: int = 5_000
     """A connection that held this long, or brought something new, was none in a row of failures:
     a server that greets and hangs up is not asked in a tight circle."""
+    views_at_once: int = 3
+    """Views in a row that may be fetched anew without a wait: a server that always loses something
+    is not asked in a tight circle either."""
     auth_ms: tuple[int, ...] = (0, 1_000)
     """Waits before the credential is asked for again after a 401 (C4.6)."""
 
@@ -96,6 +100,8 @@ class LinkState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the session's last event was seen: the stream's end is then the end."""
     failures: int = 0
     """Failed connections in a row."""
+    losses: int = 0
+    """How often in a row the view had to be fetched anew."""
     refusals: int = 0
     """401 answers since the last hello."""
     moved: bool = False
@@ -138,27 +144,36 @@ class Close(_Input, frozen=True, kw_only=True, tag="close"):
     """The line is not wanted any more."""
 
 
+class RetryNow(_Input, frozen=True, kw_only=True, tag="retry_now"):
+    """Somebody asks not to wait any longer, or a network is there again."""
+
+
 class Tick(_Input, frozen=True, kw_only=True, tag="tick"):
     """The clock has reached `wake_ms`; an early or late one does no harm."""
 
 
 class _Answer(_Input, frozen=True, kw_only=True):
+    answers: ClassVar[tuple[str, ...]] = ("view", "stream")
     attempt: int
     """The attempt it belongs to."""
 
 
-class Heard(_Answer, frozen=True, kw_only=True, tag="heard"):
+class _OfStream(_Answer, frozen=True, kw_only=True):
+    answers: ClassVar[tuple[str, ...]] = ("stream",)
+
+
+class Heard(_OfStream, frozen=True, kw_only=True, tag="heard"):
     """The stream's head or some bytes of it came."""
 
 
-class HelloSeen(_Answer, frozen=True, kw_only=True, tag="hello"):
+class HelloSeen(_OfStream, frozen=True, kw_only=True, tag="hello"):
     """The stream's first frame came."""
 
     log: str
     """The lineage of the server's log."""
 
 
-class StoredSeen(_Answer, frozen=True, kw_only=True, tag="stored"):
+class StoredSeen(_OfStream, frozen=True, kw_only=True, tag="stored"):
     """A frame with a number came."""
 
     seq: int
@@ -167,22 +182,22 @@ class StoredSeen(_Answer, frozen=True, kw_only=True, tag="stored"):
     """Whether it closes the session."""
 
 
-class GapSeen(_Answer, frozen=True, kw_only=True, tag="gap"):
+class GapSeen(_OfStream, frozen=True, kw_only=True, tag="gap"):
     """The server cannot go on from the cursor."""
 
 
-class Lost(_Answer, frozen=True, kw_only=True, tag="lost"):
+class Lost(_OfStream, frozen=True, kw_only=True, tag="lost"):
     """A delta left a hole, so the view is not right any more (C1.5)."""
 
 
-class RetrySeen(_Answer, frozen=True, kw_only=True, tag="retry"):
+class RetrySeen(_OfStream, frozen=True, kw_only=True, tag="retry"):
     """The stream said how long to wait between connections."""
 
     retry_ms: int
     """Milliseconds."""
 
 
-class ResetSeen(_Answer, frozen=True, kw_only=True, tag="reset"):
+class ResetSeen(_OfStream, frozen=True, kw_only=True, tag="reset"):
     """The server announced that it will close the stream."""
 
     retry_ms: int
@@ -192,6 +207,7 @@ class ResetSeen(_Answer, frozen=True, kw_only=True, tag="reset"):
 class Loaded(_Answer, frozen=True, kw_only=True, tag="loaded"):
     """The view came."""
 
+    answers: ClassVar[tuple[str, ...]] = ("view",)
     log: str
     """The lineage of its log."""
     seq: int
@@ -222,23 +238,9 @@ class Misfit(_Answer, frozen=True, kw_only=True, tag="misfit"):
     """`missing_header`, `bad_header`, `not_json` or `version_mismatch`."""
 
 
-LinkInput = (
-    Start
-    | Stop
-    | Close
-    | Tick
-    | Heard
-    | HelloSeen
-    | StoredSeen
-    | GapSeen
-    | Lost
-    | RetrySeen
-    | ResetSeen
-    | Loaded
-    | Cut
-    | Refused
-    | Misfit
-)
+_Asked = Start | Stop | Close | RetryNow | Tick
+_Read = Heard | HelloSeen | StoredSeen | GapSeen | Lost | RetrySeen | ResetSeen
+LinkInput = _Asked | _Read | Loaded | Cut | Refused | Misfit
 """All that can happen to a link."""
 
 
@@ -299,10 +301,10 @@ def step(state: LinkState, given: LinkInput) -> _Step:
     """What the link is after an input, and what is to be done. Pure; never raises."""
     if state.phase == "closed":
         return state, ()
-    if isinstance(given, _Answer):
-        waited_for = state.doing in ("view", "stream") and given.attempt == state.attempt
-        if not waited_for:
-            return state, ()
+    if isinstance(given, _Answer) and (
+        given.attempt != state.attempt or state.doing not in given.answers
+    ):
+        return state, ()
     return _ARROWS[type(given)](state, given)
 
 
@@ -316,6 +318,7 @@ def _start(state: LinkState, given: Start) -> _Step:
         phase="connecting",
         stale=state.stale or (late and given.turn_running),
         failures=0,
+        losses=0,
         refusals=0,
         stopped_ms=None,
         failed=None,
@@ -332,6 +335,10 @@ def _stop(state: LinkState, given: Stop) -> _Step:
 def _close(state: LinkState, given: Close) -> _Step:
     del given
     return _rest(_set(state, phase="closed")), _drop(state)
+
+
+def _retry_now(state: LinkState, given: RetryNow) -> _Step:
+    return _go(state, given.now_ms) if state.doing == "pause" else (state, ())
 
 
 def _tick(state: LinkState, given: Tick) -> _Step:
@@ -364,8 +371,12 @@ def _stored(state: LinkState, given: StoredSeen) -> _Step:
 
 
 def _recover(state: LinkState, given: HelloSeen | StoredSeen | GapSeen | Lost) -> _Step:
+    policy = state.policy
+    losses = 1 if _held(state, given.now_ms) else state.losses + 1
+    least_ms = _back_off(policy, losses - policy.views_at_once + 1, 0, given.random)
     dropped = _drop(state)
-    state, effects = _again(_set(state, phase="recovering", stale=True), given)
+    state = _set(state, phase="recovering", stale=True, losses=losses)
+    state, effects = _again(state, given, least_ms)
     return state, (*dropped, *effects)
 
 
@@ -421,25 +432,23 @@ def _go(state: LinkState, now_ms: int) -> _Step:
     attempt = state.attempt + 1
     state = _set(state, attempt=attempt, moved=False, live_ms=None, reset_ms=None)
     if state.seq is None or state.stale:
-        return (
-            _set(state, doing="view", wake_ms=now_ms + state.policy.request_ms),
-            (LoadView(attempt=attempt),),
-        )
-    return (
-        _set(state, doing="stream", wake_ms=now_ms + state.policy.connect_ms),
-        (Connect(attempt=attempt, after=state.seq),),
-    )
+        state = _set(state, doing="view", wake_ms=now_ms + state.policy.request_ms)
+        return state, (LoadView(attempt=attempt),)
+    connect = Connect(attempt=attempt, after=state.seq)
+    return _set(state, doing="stream", wake_ms=now_ms + state.policy.connect_ms), (connect,)
 
 
 def _again(state: LinkState, given: _Input, least_ms: int = 0) -> _Step:
     """Count a failure and wait as C4.5 says, `least_ms` at least."""
     policy = state.policy
-    held = state.live_ms is not None and given.now_ms - state.live_ms >= policy.steady_ms
-    failures = 1 if state.moved or held else state.failures + 1
-    wait_ms = max(
-        _back_off(policy, failures, state.retry_ms, given.random), min(least_ms, policy.long_ms)
-    )
+    failures = 1 if state.moved or _held(state, given.now_ms) else state.failures + 1
+    wait_ms = _back_off(policy, failures, state.retry_ms, given.random)
+    wait_ms = max(wait_ms, min(least_ms, policy.long_ms))
     return _pause(_set(state, failures=failures), given.now_ms, wait_ms)
+
+
+def _held(state: LinkState, now_ms: int) -> bool:
+    return state.live_ms is not None and now_ms - state.live_ms >= state.policy.steady_ms
 
 
 def _back_off(policy: LinkPolicy, failures: int, floor_ms: int, random: float) -> int:
@@ -474,6 +483,7 @@ _ARROWS: Final[dict[type, Callable[[LinkState, Any], _Step]]] = {
     Start: _start,
     Stop: _stop,
     Close: _close,
+    RetryNow: _retry_now,
     Tick: _tick,
     Heard: _heard,
     HelloSeen: _hello,

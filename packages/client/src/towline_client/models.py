@@ -1,11 +1,12 @@
 """Calls about models: what there is, how providers are reached, what was used."""
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeVar, Unpack
 
 import msgspec
 
 from towline_client.caller import Caller
+from towline_client.options import CallOptions
 from towline_protocol import (
     ChangeProvider,
     FinishSignIn,
@@ -34,22 +35,23 @@ class Models:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def list_models(self) -> ModelList:
+    async def list_models(self, **options: Unpack[CallOptions]) -> ModelList:
         """Every model that can be asked, with abilities and prices."""
-        return await self._caller.call("list_models", ModelList, timeout_s=_SLOW_S)
+        return await self._caller.call("list_models", ModelList, try_s=_SLOW_S, options=options)
 
-    async def list_providers(self) -> ProviderList:
+    async def list_providers(self, **options: Unpack[CallOptions]) -> ProviderList:
         """All providers, the usable ones first. For admins."""
-        return await self._caller.call("list_providers", ProviderList)
+        return await self._caller.call("list_providers", ProviderList, options=options)
 
     async def change_provider(
         self,
         provider: str,
         *,
-        key: str | None = None,
+        api_key: str | None = None,
         backup_keys: Sequence[str] | None = None,
         base_url: str | None = None,
         ca_file: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> ProviderInfo:
         """Say how a provider is reached; counts for the next request. For admins.
 
@@ -57,7 +59,7 @@ class Models:
 
         Args:
             provider: Its name.
-            key: The key to ask with first; `None` leaves it.
+            api_key: The key to ask with first; `None` leaves it.
             backup_keys: All keys that stand in for it; `None` leaves them.
             base_url: Another address; empty for its own one, `None` leaves it.
             ca_file: A PEM file on the server; empty for none, `None` leaves it.
@@ -66,20 +68,20 @@ class Models:
             CommandRejected: Something of it cannot be used, or cannot be kept.
         """
         body = ChangeProvider(
-            key=key,
+            key=api_key,
             backup_keys=None if backup_keys is None else tuple(backup_keys),
             base_url=base_url,
             ca_file=ca_file,
         )
-        return await self._call("change_provider", ProviderInfo, provider, body)
+        return await self._call("change_provider", ProviderInfo, provider, body, options)
 
-    async def remove_provider(self, provider: str) -> ProviderInfo:
+    async def remove_provider(self, provider: str, **options: Unpack[CallOptions]) -> ProviderInfo:
         """Forget all that is kept for a provider. For admins."""
-        return await self._call("remove_provider", ProviderInfo, provider)
+        return await self._call("remove_provider", ProviderInfo, provider, None, options)
 
-    async def test_provider(self, provider: str) -> ProviderTest:
+    async def test_provider(self, provider: str, **options: Unpack[CallOptions]) -> ProviderTest:
         """Ask a provider for its models with each of its keys. For admins."""
-        return await self._call("test_provider", ProviderTest, provider)
+        return await self._call("test_provider", ProviderTest, provider, None, options)
 
     async def start_sign_in(
         self,
@@ -88,6 +90,7 @@ class Models:
         client_id: str | None = None,
         client_secret: str | None = None,
         project: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> SignInStarted:
         """Begin a sign-in; the answer names the page to open. For admins.
 
@@ -98,9 +101,11 @@ class Models:
             project: The project that requests are counted for.
         """
         body = StartSignIn(client_id=client_id, client_secret=client_secret, project=project)
-        return await self._call("start_sign_in", SignInStarted, provider, body)
+        return await self._call("start_sign_in", SignInStarted, provider, body, options)
 
-    async def finish_sign_in(self, provider: str, address: str | None = None) -> ProviderInfo:
+    async def finish_sign_in(
+        self, provider: str, address: str | None = None, **options: Unpack[CallOptions]
+    ) -> ProviderInfo:
         """End a sign-in that was consented to. For admins.
 
         Args:
@@ -111,14 +116,19 @@ class Models:
             CommandRejected: Nobody has consented so far (`consent_pending`), or there was none.
         """
         body = FinishSignIn(address=address)
-        return await self._call("finish_sign_in", ProviderInfo, provider, body)
+        return await self._call("finish_sign_in", ProviderInfo, provider, body, options)
 
-    async def cancel_sign_in(self, provider: str) -> None:
+    async def cancel_sign_in(self, provider: str, **options: Unpack[CallOptions]) -> None:
         """Give up a sign-in; one that does not wait is fine. For admins."""
-        await self._caller.tell("cancel_sign_in", params={"provider": provider})
+        await self._caller.tell("cancel_sign_in", params={"provider": provider}, options=options)
 
     async def get_usage(
-        self, by: str = "day", *, first: str | None = None, last: str | None = None
+        self,
+        by: str = "day",
+        *,
+        first: str | None = None,
+        last: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> UsageReport:
         """What the caller has used, and what it cost.
 
@@ -129,10 +139,17 @@ class Models:
         """
         asked = {"by": by, "from": first, "to": last}
         query = {name: value for name, value in asked.items() if value is not None}
-        return await self._caller.call("get_usage", UsageReport, query=query)
+        return await self._caller.call("get_usage", UsageReport, query=query, options=options)
 
     async def _call(
-        self, name: str, answer: type[_T], provider: str, body: msgspec.Struct | None = None
+        self,
+        name: str,
+        answer: type[_T],
+        provider: str,
+        body: msgspec.Struct | None,
+        options: CallOptions,
     ) -> _T:
         params = {"provider": provider}
-        return await self._caller.call(name, answer, params=params, body=body, timeout_s=_SLOW_S)
+        return await self._caller.call(
+            name, answer, params=params, body=body, try_s=_SLOW_S, options=options
+        )

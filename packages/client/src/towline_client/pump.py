@@ -11,10 +11,7 @@ from towline_client.caller import Caller
 from towline_client.clock import Clock
 from towline_client.errors import (
     ClientError,
-    CommandRejected,
     ConnectionLost,
-    ContractUnavailable,
-    Unauthorized,
 )
 from towline_client.flow import Feed, Latest
 from towline_client.link import (
@@ -35,9 +32,8 @@ from towline_client.link import (
     Loaded,
     LoadView,
     Lost,
-    Misfit,
-    Refused,
     ResetSeen,
+    RetryNow,
     RetrySeen,
     Start,
     Stop,
@@ -45,13 +41,17 @@ from towline_client.link import (
     Tick,
     step,
 )
+from towline_client.refusal import read_error
+from towline_client.screen import Screen
 from towline_protocol import (
     Broken,
     Envelope,
     Fault,
+    Frame,
     Gap,
     Hello,
     Partial,
+    PromptAdmitted,
     ProtocolError,
     Reset,
     SessionChanged,
@@ -67,6 +67,7 @@ from towline_protocol import (
     decode_frame,
     empty_view,
     reduce,
+    reduce_all,
 )
 
 __all__ = ["MAX_WAITING_EVENTS", "Connection", "Pump", "Rebuilt", "SessionEvent"]
@@ -113,10 +114,9 @@ class Pump:
         clock: Clock,
         reader: str,
         policy: LinkPolicy,
+        screen: Screen,
         draw: Callable[[], float] = random.random,
     ) -> None:
-        self.views = Latest(empty_view())
-        """The newest view."""
         self.connection = Latest(Connection(phase="idle"))
         """How the line is."""
         self.events: Feed[SessionEvent] = Feed(MAX_WAITING_EVENTS, lambda: Rebuilt(view=self._view))
@@ -131,9 +131,12 @@ class Pump:
         self.reader = reader
         """How this line names itself."""
         self._draw = draw
+        self._screen = screen
         self._state = LinkState(policy=policy)
         self._view = empty_view()
+        self._unfolded: list[Envelope | Partial] = []
         self._fetched: ViewAnswer | None = None
+        self._asked_ms = 0
         self._error: TowlineError | None = None
         self._changed = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
@@ -155,7 +158,7 @@ class Pump:
             raise failure from errors
         finally:
             self._group = None
-            for flow in (self.events, self.views, self.connection):
+            for flow in (self.events, self._screen.views, self.connection):
                 flow.end(failure)
 
     def start(self) -> None:
@@ -164,20 +167,24 @@ class Pump:
             return
         if self._state.phase in ("idle", "failed"):
             self._error = None
-            for flow in (self.events, self.views):
+            for flow in (self.events, self._screen.views):
                 flow.reopen()
-            self.views.set(self._view)  # without the fault that giving up showed
+            self._screen.show_fault(None)
         self._feed(Start(turn_running=self._view.turn is not None, **self._when()))
 
     def stop(self) -> None:
         """Do without the line for a while; the session stays. Idempotent."""
         self._steer(Stop)
 
+    def retry_now(self) -> None:
+        """Do not wait any longer for the next try. Means nothing while none is waited for."""
+        self._steer(RetryNow)
+
     def close(self) -> None:
         """End the line; `run` returns when all is put away."""
         self._steer(Close)
 
-    def _steer(self, kind: type[Start] | type[Stop] | type[Close] | type[Tick]) -> None:
+    def _steer(self, kind: type[Start | Stop | Close | RetryNow | Tick]) -> None:
         self._feed(kind(**self._when()))
 
     def _when(self) -> dict[str, Any]:
@@ -235,6 +242,7 @@ class Pump:
         return self._state.attempt == attempt and self._state.doing == "stream"
 
     async def _load(self, attempt: int) -> None:
+        self._asked_ms = self._clock.now_ms()
         try:
             self._fetched = await self._caller.call(
                 "get_view", ViewAnswer, params={"session": self._session}, again=False
@@ -275,28 +283,7 @@ class Pump:
     def _refuse(self, attempt: int, error: TowlineError) -> None:
         """Tell the link what an exception means."""
         self._error = error
-        when = self._when()
-        waits_ms = int((error.retry_after_s or 0.0) * 1000)
-        match error:
-            case Unauthorized():
-                given = Refused(attempt=attempt, status=401, **when)
-            case CommandRejected(status=status):
-                given = Refused(attempt=attempt, status=status, retry_after_ms=waits_ms, **when)
-            case ConnectionLost(status=int(status)):
-                given = Refused(
-                    attempt=attempt,
-                    status=status,
-                    contract=False,
-                    retry_after_ms=waits_ms,
-                    **when,
-                )
-            case ContractUnavailable():
-                given = Misfit(attempt=attempt, reason=error.reason or "missing_header", **when)
-            case VersionMismatch():
-                given = Misfit(attempt=attempt, reason=VersionMismatch.code, **when)
-            case _:
-                given = Cut(attempt=attempt, **when)
-        self._feed(given)
+        self._feed(read_error(error, attempt=attempt, **self._when()))
 
     def _take(self, attempt: int, decoder: SseDecoder, chunk: bytes) -> None:
         """Fold the frames that a chunk completes; the view is shown once for all of them."""
@@ -304,23 +291,23 @@ class Pump:
         self._feed(Heard(attempt=attempt, **self._when()))
         known_retry_ms = decoder.retry
         for sse in decoder.feed(chunk):
-            self._frame(attempt, sse.event, sse.data)
+            self._frame(attempt, decode_frame(sse.event, sse.data))
             if not self._reads(attempt):
                 break
+        self._fold(attempt)
         if decoder.retry is not None and decoder.retry != known_retry_ms:
             self._feed(RetrySeen(attempt=attempt, retry_ms=decoder.retry, **self._when()))
         if self._view is not before:
-            self.views.set(self._view)
+            self._screen.show(self._view)
 
-    def _frame(self, attempt: int, name: str, data: bytes) -> None:
-        frame = decode_frame(name, data)
+    def _frame(self, attempt: int, frame: Frame | Broken) -> None:
         match frame:
             case Envelope(seq=int(seq)):
                 ends = isinstance(frame.event, SessionClosed)
                 if self._feed(StoredSeen(attempt=attempt, seq=seq, ends=ends, **self._when())):
-                    self._fold(attempt, frame)
+                    self._unfolded.append(frame)
             case Envelope() | Partial():
-                self._fold(attempt, frame)
+                self._unfolded.append(frame)
             case Hello():
                 self.server_now = frame.now
                 self._feed(HelloSeen(attempt=attempt, log=frame.log, **self._when()))
@@ -333,20 +320,35 @@ class Pump:
             case SessionRows() | SessionChanged() | SessionRemoved():
                 pass  # of the list: a session's own line has no use for them
 
-    def _fold(self, attempt: int, frame: Envelope | Partial) -> None:
-        view = reduce(self._view, frame)
+    def _fold(self, attempt: int) -> None:
+        """Fold what has come, all at once: a run of deltas costs its text once."""
+        frames, self._unfolded = self._unfolded, []
+        view = reduce_all(self._view, frames)
         if view.lost:  # a delta left a hole: the view held stays on show until the new one comes
+            frames = self._fold_until_lost(frames)
             self._feed(Lost(attempt=attempt, **self._when()))
-            return
-        self._view = view
-        self.events.put(frame)
+        else:
+            self._view = view
+        for frame in frames:
+            if isinstance(frame, Envelope) and isinstance(frame.event, PromptAdmitted):
+                self._screen.saw(frame.event.key)
+            self.events.put(frame)
+
+    def _fold_until_lost(self, frames: list[Envelope | Partial]) -> list[Envelope | Partial]:
+        """Fold one by one up to the hole; gives those before it."""
+        for count, frame in enumerate(frames):
+            view = reduce(self._view, frame)
+            if view.lost:
+                return frames[:count]
+            self._view = view
+        return frames
 
     def _adopt(self) -> None:
         assert self._fetched is not None, "a view is adopted when it has come"
         first = self._view.seq == 0
         self._view = self._fetched.view
         self._fetched = None
-        self.views.set(self._view)
+        self._screen.show(self._view, since_ms=self._asked_ms)
         if not first:
             self.events.put(Rebuilt(view=self._view))
 
@@ -360,6 +362,8 @@ class Pump:
                 scope="client.auth",
                 details={"attempts": effect.attempts},
             )
-        self.views.set(msgspec.structs.replace(self._view, fault=fault))
-        for flow in (self.events, self.views):
+        self._screen.show_fault(fault)
+        if effect.reason == "gone":
+            self._screen.forget()
+        for flow in (self.events, self._screen.views):
             flow.end(error)

@@ -123,6 +123,7 @@ from towline_protocol.events import (
     MessageEnded,
     MessageStarted,
     Notice,
+    Parent,
     PermissionRequested,
     PermissionResolved,
     Preview,
@@ -195,12 +196,15 @@ from towline_protocol.operations import (
     Operation,
     Query,
     fault_codes,
+    takes_match,
 )
+from towline_protocol.outgoing import show_outgoing
 from towline_protocol.permissions import DENY, Option, permission_digest
-from towline_protocol.reducer import empty_view, reduce
+from towline_protocol.presentation import Presentation, Shown, present
+from towline_protocol.reducer import empty_view, reduce, reduce_all
 from towline_protocol.schema import typescript_later, typescript_shapes, typescript_types
 from towline_protocol.sse import MAX_EVENT_BYTES, SseDecoder, SseEvent, encode_comment, encode_event
-from towline_protocol.times import format_time, parse_time
+from towline_protocol.times import format_time, left_ms, parse_time
 from towline_protocol.transcript import (
     CUT_HEAD_CHARS,
     INTERRUPTED,
@@ -215,6 +219,7 @@ from towline_protocol.view import (
     Mark,
     MessageView,
     OpenMessage,
+    OutgoingPrompt,
     QueuedPrompt,
     SessionView,
     TurnView,
@@ -315,13 +320,16 @@ __all__ = [
     "OpenMessage",
     "Operation",
     "Option",
+    "OutgoingPrompt",
     "PageArtifact",
     "Pairing",
+    "Parent",
     "Partial",
     "PermissionAnswered",
     "PermissionId",
     "PermissionRequested",
     "PermissionResolved",
+    "Presentation",
     "Preview",
     "Private",
     "Problem",
@@ -367,6 +375,7 @@ __all__ = [
     "SessionRows",
     "SessionUpdated",
     "SessionView",
+    "Shown",
     "SignInStarted",
     "SseDecoder",
     "SseEvent",
@@ -428,14 +437,19 @@ __all__ = [
     "encode_event",
     "fault_codes",
     "format_time",
+    "left_ms",
     "mint_id",
     "openapi_document",
     "parse_time",
     "permission_digest",
+    "present",
     "reduce",
+    "reduce_all",
     "restore_private",
     "schema_hash",
+    "show_outgoing",
     "strip_private",
+    "takes_match",
     "typescript_later",
     "typescript_shapes",
     "typescript_types",

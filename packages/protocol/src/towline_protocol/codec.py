@@ -71,7 +71,7 @@ def decode_frame(event: str, data: bytes | str) -> Frame | Broken:
         event: The SSE event name; empty or `message` for envelopes.
         data: The SSE data.
     """
-    if event in ("", "message"):
+    if not event or event == "message":
         return decode_envelope(data)
     control = CONTROL_FRAMES.get(event)
     if control is None:

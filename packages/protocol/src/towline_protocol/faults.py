@@ -62,7 +62,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_after_s: float | None = None
     """Seconds until a retry can help; `None` when unknown."""
     scope: str | None = None
-    """Whose limit or part it was: `turn`, `plan`, `limit`, `client.auth`, `store`."""
+    """Whose limit or part it was: `turn`, `plan`, `limit`, `store`, `client.auth` or
+    `client.outbox`."""
     reason: str | None = None
     """A finer word out of an open list, for display (C2.2)."""
     details: dict[str, Any] | None = None

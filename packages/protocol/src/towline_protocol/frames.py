@@ -38,9 +38,9 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Partial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """All that is there so far of one open message or of one running call's output (C1.6).
+    """All that is there so far of one open message or of one running call (C1.6).
 
-    Either `message` and `content`, or `call`, `at` and `output`.
+    Either `message` and `content`, or `call` and the rest.
     """
 
     message: MessageId | None = None
@@ -53,6 +53,10 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Code points of the call's output before `output`."""
     output: str = ""
     """The tail of the call's output."""
+    progress: str | None = None
+    """The call's last progress line."""
+    fraction: float | None = None
+    """How far the call is, from 0 to 1; `None` when unknown."""
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -22,6 +22,7 @@ from towline_protocol.operations import (
     Operation,
     Query,
     fault_codes,
+    takes_match,
 )
 
 __all__ = ["openapi_document", "schema_hash"]
@@ -134,7 +135,7 @@ def _headers(operation: Operation) -> list[str]:
     """The headers that an operation reads, by their names in the components."""
     found = {
         "idempotency-key": operation.idempotent,
-        "if-match": _takes_match(operation),
+        "if-match": takes_match(operation),
         "last-event-id": operation.stream,
         CONTRACT_HEADER: True,
         "towline-timeout": not operation.stream,
@@ -144,13 +145,9 @@ def _headers(operation: Operation) -> list[str]:
     return [name for name, read in found.items() if read]
 
 
-def _takes_match(operation: Operation) -> bool:
-    return operation.method != "GET" and "precondition_failed" in operation.faults
-
-
 def _success(operation: Operation) -> dict[str, Any]:
     names = [CONTRACT_HEADER, "x-request-id"]
-    if any(_takes_match(row) for row in OPERATIONS.values() if row.path == operation.path):
+    if any(takes_match(row) for row in OPERATIONS.values() if row.path == operation.path):
         names.append("etag")
     found: dict[str, Any] = {
         "description": _STREAM if operation.stream else "Done.",

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-__all__ = ["format_time", "parse_time"]
+__all__ = ["format_time", "left_ms", "parse_time"]
 
 
 def format_time(time_ms: int) -> str:
@@ -18,3 +18,17 @@ def parse_time(text: str) -> int:
         ValueError: The text is no RFC 3339 time.
     """
     return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def left_ms(until: str, *, server_now: str, since_ms: int) -> int:
+    """Milliseconds until a time of the server's, by its own clock; 0 when it has passed.
+
+    Args:
+        until: Such as `Waiting.until` or an `expires_at`, RFC 3339.
+        server_now: What `Hello.now` said.
+        since_ms: Milliseconds that have gone by here since it was heard.
+
+    Raises:
+        ValueError: One of the two is no RFC 3339 time.
+    """
+    return max(0, parse_time(until) - parse_time(server_now) - since_ms)

@@ -10,6 +10,7 @@ from towline_protocol.events import (
     Context,
     FileChange,
     Notice,
+    Parent,
     PermissionRequested,
     Preview,
     QuestionAsked,
@@ -28,12 +29,13 @@ __all__ = [
     "Mark",
     "MessageView",
     "OpenMessage",
+    "OutgoingPrompt",
     "QueuedPrompt",
     "SessionView",
     "TurnView",
 ]
 
-REDUCER_VERSION: Final = 2
+REDUCER_VERSION: Final = 3
 """Goes up when the same log reduces to another view: older snapshots are rebuilt (D4)."""
 
 
@@ -48,9 +50,17 @@ class Mark(_View, frozen=True, kw_only=True):
     """`turn_failed`, `turn_cancelled`, `turn_limited`, `compacted`, `reverted`, `fallback` or
     `closed`."""
     text: str = ""
-    """Words for it, when there are any."""
+    """Words for it, when there are any; for `reverted` the first turn that is undone."""
     fault: Fault | None = None
     """What went wrong, for `turn_failed` and `fallback`."""
+    files: tuple[str, ...] = ()
+    """The paths that were put back, for `reverted`."""
+    not_reverted: tuple[str, ...] = ()
+    """What could not be put back, for `reverted`."""
+    before_tokens: int | None = None
+    """The size of what the model sees, before, for `compacted`."""
+    after_tokens: int | None = None
+    """The same, after; an estimate."""
 
 
 class MessageView(_View, frozen=True, kw_only=True):
@@ -74,6 +84,9 @@ class MessageView(_View, frozen=True, kw_only=True):
     """The client's key of a prompt."""
     mark: Mark | None = None
     """What a mark says."""
+    undone: bool = False
+    """Whether the conversation went back to before it: the model no longer sees it. A screen shows
+    it grey, or not at all."""
 
 
 class OpenMessage(_View, frozen=True, kw_only=True):
@@ -125,6 +138,8 @@ class CallView(_View, frozen=True, kw_only=True):
     """RFC 3339 time of its start."""
     progress: str | None = None
     """The last progress line, while it runs."""
+    fraction: float | None = None
+    """How far it is, from 0 to 1, while it runs; `None` when unknown."""
     output: str = ""
     """The tail of its output, while it runs."""
     output_at: int = 0
@@ -138,7 +153,9 @@ class CallView(_View, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...] = ()
     """What it made or found."""
     changes: tuple[FileChange, ...] = ()
-    """Files it changed."""
+    """Files it changed, with the heads of their diffs."""
+    changes_truncated: bool = False
+    """Whether it changed more files than these."""
     decision: Decision | None = None
     """How its permission request was resolved."""
     expires_at: str | None = None
@@ -149,6 +166,8 @@ class CallView(_View, frozen=True, kw_only=True):
     """The content hash of the whole arguments, when they are too long for an event."""
     files: tuple[str, ...] = ()
     """Content hashes of files it left, its whole output among them when that is long."""
+    child: SessionId | None = None
+    """The session of the sub-agent that does it: what a link leads to (D5)."""
 
 
 class TurnView(_View, frozen=True, kw_only=True):
@@ -204,6 +223,23 @@ class QueuedPrompt(_View, frozen=True, kw_only=True):
     """RFC 3339 time of its admission."""
 
 
+class OutgoingPrompt(_View, frozen=True, kw_only=True):
+    """A prompt that this client has sent and that the log does not show yet."""
+
+    key: str
+    """The client's key: how it is found again."""
+    content: tuple[Block, ...]
+    """What the user sent."""
+    when: str
+    """How it asked to run."""
+    state: str
+    """`sending`, `accepted`, `refused` or `unknown`: whether it got through is not known."""
+    message: str | None = None
+    """Why it was refused, or what the last try failed with."""
+    begun: str
+    """RFC 3339 time of the first try, by the client's clock."""
+
+
 class SessionView(_View, frozen=True, kw_only=True):
     """A session as a screen shows it; made by `reduce` alone."""
 
@@ -221,8 +257,12 @@ class SessionView(_View, frozen=True, kw_only=True):
     """`ask`, `accept_edits`, `auto` or `plan`."""
     title: str | None = None
     """Its title: given, or the first 60 characters of its first prompt (D16)."""
+    title_truncated: bool = False
+    """Whether that prompt is longer than the title made of it."""
     cwd: str | None = None
     """The folder it works in."""
+    parent: Parent | None = None
+    """What it works for, when it is a sub-agent's."""
     created: str = ""
     """RFC 3339 time of its first event."""
     updated: str = ""
@@ -255,14 +295,18 @@ class SessionView(_View, frozen=True, kw_only=True):
     """Open questions, oldest first."""
     queue: tuple[QueuedPrompt, ...] = ()
     """Prompts that wait, in order."""
+    outgoing: tuple[OutgoingPrompt, ...] = ()
+    """Prompts on their way; only a client knows of them, see `show_outgoing`."""
     todos: tuple[Todo, ...] = ()
     """The agent's plan."""
     notices: tuple[Notice, ...] = ()
     """The last notices, 20 at most."""
+    older_notices: bool = False
+    """Whether there were notices before these."""
     usage: Usage = Usage()
-    """The sum over all ended turns."""
+    """The sum over all ended turns, and over summaries made between them."""
     cost: float | None = 0.0
-    """US dollars of all steps; `None` once one of them is unknown."""
+    """US dollars of all steps and summaries; `None` once one of them is unknown."""
     context: Context | None = None
     """How full the model's window is."""
     fault: Fault | None = None

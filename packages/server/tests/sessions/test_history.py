@@ -6,7 +6,7 @@ import pytest
 
 from towline_agent import tool
 from towline_agent.testing import ScriptedProvider, call
-from towline_protocol import History, MessageView, SessionId, ToolCall, block_text
+from towline_protocol import History, MessageView, Resend, SessionId, Text, ToolCall, block_text
 from towline_server.testing import AppClient, open_test_app, ran
 
 
@@ -63,6 +63,31 @@ async def test_the_pages_hold_every_message_once_and_each_call_with_its_result(
 
 
 @pytest.mark.rules("C4.3")
+async def test_what_was_undone_later_is_marked_on_every_page(tmp_path: Path) -> None:
+    provider = ScriptedProvider(*["done"] * 6)
+    async with open_test_app(provider, root=tmp_path, tools=[look]) as built:
+        client = AppClient(built)
+        session = await _talk(client, 5)
+        view = await client.view(session)
+        turns = [entry.turn for entry in view.messages if entry.role == "user"]
+        body = Resend(content=(Text(text="changed"),))
+        reply = await client.ask("POST", f"/api/sessions/{session}/turns/{turns[1]}/resend", body)
+        assert reply.status == 202, reply.body
+        await client.until(session, ran(6))
+        view = await client.view(session)
+        shown = {entry.seq: entry.undone for entry in view.messages}
+        assert sum(shown.values()) == 8
+        found: dict[int, bool] = {}
+        query = "limit=2"
+        while True:
+            page = await _page(client, session, query)
+            found |= {entry.seq: entry.undone for entry in page.messages}
+            if page.next is None:
+                break
+            query = f"limit=2&before={page.next}"
+        assert found == shown
+
+
 async def test_a_prompt_that_waited_long_before_its_turn_is_found(tmp_path: Path) -> None:
     provider = ScriptedProvider(*["word"] * 40)
     async with open_test_app(provider, root=tmp_path) as built:

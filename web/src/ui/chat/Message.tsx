@@ -24,13 +24,21 @@ export interface EntryProps {
   last: boolean;
   cut: string | null;
   mark: Mark | null;
+  /** Whether the conversation went back to before it. */
+  undone: boolean;
 }
 
 /** One entry of the conversation; made again only when something of it has changed. */
 export class Entry extends Component<EntryProps> {
   override shouldComponentUpdate(next: EntryProps): boolean {
-    const { content, open, last, cut } = this.props;
-    return next.content !== content || next.open !== open || next.last !== last || next.cut !== cut;
+    const { content, open, last, cut, undone } = this.props;
+    return (
+      next.content !== content ||
+      next.open !== open ||
+      next.last !== last ||
+      next.cut !== cut ||
+      next.undone !== undone
+    );
   }
 
   override render(props: EntryProps) {
@@ -43,9 +51,9 @@ function plainText(content: readonly Block[]): string {
   return content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
-function UserMessage({ content, time }: EntryProps) {
+function UserMessage({ content, time, undone }: EntryProps) {
   return (
-    <article class="entry user" aria-label={t("chat.you")}>
+    <article class={undone ? "entry user undone" : "entry user"} aria-label={t("chat.you")}>
       <UserBubble content={content} title={formatClock(time, localeNow())} />
     </article>
   );
@@ -67,10 +75,14 @@ export function UserBubble({ content, title }: { content: readonly Block[]; titl
   );
 }
 
-function AgentMessage({ chat, content, open, last, cut }: EntryProps) {
+function AgentMessage({ chat, content, open, last, cut, undone }: EntryProps) {
   const text = plainText(content);
   return (
-    <article class="entry agent" aria-label={t("chat.agent")} aria-busy={open}>
+    <article
+      class={undone ? "entry agent undone" : "entry agent"}
+      aria-label={t("chat.agent")}
+      aria-busy={open}
+    >
       {content.map((block, place) => (
         <BlockView
           key={place}

@@ -18,7 +18,7 @@ const WINDOW = 60;
 type Row = Omit<EntryProps, "chat"> & { key: string };
 
 function rowOf(message: MessageView, next: MessageView | undefined, busy: boolean): Row {
-  const { seq, id, role, content, time, cut, mark, turn } = message;
+  const { seq, id, role, content, time, cut, mark, turn, undone } = message;
   const goesOn = next ? next.turn === turn && next.role === "assistant" : busy;
   return {
     key: id ?? `seq-${seq}`,
@@ -28,6 +28,7 @@ function rowOf(message: MessageView, next: MessageView | undefined, busy: boolea
     time,
     cut,
     mark,
+    undone,
     open: false,
     last: !goesOn,
   };
@@ -35,7 +36,14 @@ function rowOf(message: MessageView, next: MessageView | undefined, busy: boolea
 
 function openRow(message: OpenMessage): Row {
   const { id, content, time } = message;
-  const fixed = { role: "assistant", cut: null, mark: null, open: true, last: false };
+  const fixed = {
+    role: "assistant",
+    cut: null,
+    mark: null,
+    undone: false,
+    open: true,
+    last: false,
+  };
   return { key: id, id, content, time, ...fixed };
 }
 

@@ -43,6 +43,7 @@ from towline_protocol import (
 
 __all__ = ["BANNER_MS", "chat"]
 
+_SAY_S: Final = 30.0  # after which a person wants to hear that the server has not got it
 BANNER_MS: Final = 2_000
 """Milliseconds without a line before it is worth a word."""
 
@@ -401,7 +402,7 @@ class _Talk:
         self._run(self._send(text, key, waits=waits))
 
     async def _send(self, text: str, key: str, *, waits: bool) -> None:
-        accepted = await self._session.prompt(text, key=key)
+        accepted = await self._session.prompt(text, key=key, timeout_s=_SAY_S)
         self._watch(accepted)
         if waits:
             self._page.say("(waits for the turn's end)")

@@ -135,7 +135,13 @@ class ScriptedSession(ScriptedStream):
             partial = Partial(message=message.id, content=message.content)
             frames.append(encode_event(encode(partial), event="partial"))
         for call in self.view.open_calls:
-            partial = Partial(call=call.call, at=call.output_at, output=call.output)
+            partial = Partial(
+                call=call.call,
+                at=call.output_at,
+                output=call.output,
+                progress=call.progress,
+                fraction=call.fraction,
+            )
             frames.append(encode_event(encode(partial), event="partial"))
         return frames
 

@@ -18,6 +18,7 @@ from towline_protocol.events.person import (
 from towline_protocol.events.session import (
     CheckpointCreated,
     Compacted,
+    Parent,
     PromptAdmitted,
     PromptDelivered,
     PromptWithdrawn,
@@ -78,6 +79,7 @@ __all__ = [
     "MessageEnded",
     "MessageStarted",
     "Notice",
+    "Parent",
     "PermissionRequested",
     "PermissionResolved",
     "Preview",

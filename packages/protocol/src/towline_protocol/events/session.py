@@ -1,9 +1,7 @@
 """Session and inbox events."""
 
-from typing import Any
-
 from towline_protocol.content import Block
-from towline_protocol.events.data import EventData
+from towline_protocol.events.data import Data, EventData
 from towline_protocol.events.tool import ClientTool, ToolDeclaration
 from towline_protocol.ids import CallId, CheckpointId, PromptId, SessionId, TurnId
 from towline_protocol.messages import Limits, Usage
@@ -11,6 +9,7 @@ from towline_protocol.messages import Limits, Usage
 __all__ = [
     "CheckpointCreated",
     "Compacted",
+    "Parent",
     "PromptAdmitted",
     "PromptDelivered",
     "PromptWithdrawn",
@@ -19,6 +18,15 @@ __all__ = [
     "SessionCreated",
     "SessionUpdated",
 ]
+
+
+class Parent(Data, frozen=True, kw_only=True):
+    """What a sub-agent's session works for (D5)."""
+
+    session: SessionId
+    """The session of the agent that asked for it."""
+    call: CallId
+    """That agent's call."""
 
 
 class SessionCreated(EventData, frozen=True, kw_only=True, tag="session_created"):
@@ -36,7 +44,7 @@ class SessionCreated(EventData, frozen=True, kw_only=True, tag="session_created"
     """The folder the agent works in; `None` for no folder."""
     forked_from: SessionId | None = None
     """The session it was forked from."""
-    parent: dict[str, Any] | None = None
+    parent: Parent | None = None
     """The session and call that a sub-agent works for."""
     tools: tuple[ClientTool, ...] = ()
     """Tools that any client of the session may run."""

@@ -5,7 +5,7 @@ from typing import Any
 from towline_protocol.artifacts import Artifact
 from towline_protocol.content import ResultBlock
 from towline_protocol.events.data import Data, EventData
-from towline_protocol.ids import CallId
+from towline_protocol.ids import CallId, SessionId
 
 __all__ = [
     "ClientCallClaimed",
@@ -72,6 +72,8 @@ class ToolStarted(EventData, frozen=True, kw_only=True, tag="tool_started"):
     """The call."""
     process: Process | None = None
     """The program it started."""
+    child: SessionId | None = None
+    """The session of the sub-agent that does it (D5)."""
 
 
 class ToolProgress(EventData, frozen=True, kw_only=True, tag="tool_progress"):
@@ -109,6 +111,8 @@ class FileChange(Data, frozen=True, kw_only=True):
     """Content hash after."""
     diff: str | None = None
     """Unified diff."""
+    truncated: bool = False
+    """Whether `diff` is only the head of it."""
 
 
 class ToolEnded(EventData, frozen=True, kw_only=True, tag="tool_ended"):

@@ -9,6 +9,7 @@ from towline_protocol.events import (
     ClientCallClaimed,
     ClientCallOffered,
     Envelope,
+    FileChange,
     FilesChanged,
     PermissionRequested,
     PermissionResolved,
@@ -24,7 +25,12 @@ from towline_protocol.frames import Partial
 from towline_protocol.ids import CallId
 from towline_protocol.view import CallView, Decision, SessionView
 
-__all__ = ["FOLDS", "MAX_OUTPUT", "partial"]
+__all__ = ["FOLDS", "MAX_CHANGES", "MAX_DIFF", "MAX_OUTPUT", "partial"]
+
+MAX_CHANGES: Final = 100
+"""Changed files of one call that a view holds: nobody reads more in a card."""
+MAX_DIFF: Final = 16_384
+"""Code points of a file's diff that a view holds: some 400 lines. The whole stands in the event."""
 
 MAX_OUTPUT: Final = 8192
 """Code points of a running call's output that a view holds: some 200 lines."""
@@ -52,13 +58,19 @@ def _started(view: SessionView, envelope: Envelope, event: ToolStarted) -> Sessi
     return _change(
         view,
         event.call,
-        lambda call: _set(call, status="in_progress", started=call.started or envelope.time),
+        lambda call: _set(
+            call,
+            status="in_progress",
+            started=call.started or envelope.time,
+            child=event.child or call.child,
+        ),
     )
 
 
 def _progress(view: SessionView, envelope: Envelope, event: ToolProgress) -> SessionView:
     del envelope
-    return _change(view, event.call, lambda call: _set(call, progress=event.text))
+    text, fraction = event.text, event.fraction
+    return _change(view, event.call, lambda call: _set(call, progress=text, fraction=fraction))
 
 
 def _output(view: SessionView, envelope: Envelope, event: ToolOutputDelta) -> SessionView:
@@ -86,6 +98,7 @@ def _ended(view: SessionView, envelope: Envelope, event: ToolEnded) -> SessionVi
         ended[0],
         status=event.status,
         progress=None,
+        fraction=None,
         output="",
         output_at=0,
         content=event.content,
@@ -115,9 +128,19 @@ def _claimed(view: SessionView, envelope: Envelope, event: ClientCallClaimed) ->
 
 def _files(view: SessionView, envelope: Envelope, event: FilesChanged) -> SessionView:
     del envelope
-    return _change(
-        view, event.call, lambda call: _set(call, changes=(*call.changes, *event.changes))
-    )
+    return _change(view, event.call, lambda call: _changed(call, event.changes))
+
+
+def _changed(call: CallView, more: tuple[FileChange, ...]) -> CallView:
+    changes = (*call.changes, *[_short(change) for change in more])
+    truncated = call.changes_truncated or len(changes) > MAX_CHANGES
+    return _set(call, changes=changes[:MAX_CHANGES], changes_truncated=truncated)
+
+
+def _short(change: FileChange) -> FileChange:
+    if change.diff is None or len(change.diff) <= MAX_DIFF:
+        return change
+    return _set(change, diff=change.diff[:MAX_DIFF], truncated=True)
 
 
 def _requested(view: SessionView, envelope: Envelope, event: PermissionRequested) -> SessionView:
@@ -167,10 +190,12 @@ def _change(view: SessionView, id_: CallId, change: Callable[[CallView], CallVie
 
 
 def partial(view: SessionView, frame: Partial) -> SessionView:
-    """A running call's output as it stands: replaces what was built from deltas."""
+    """A running call as it stands: replaces what was built from deltas."""
     if frame.call is None:
         return view
-    return _change(view, frame.call, lambda call: _tail(call, frame.at, frame.output))
+    view = _change(view, frame.call, lambda call: _tail(call, frame.at, frame.output))
+    progress, fraction = frame.progress, frame.fraction
+    return _change(view, frame.call, lambda call: _set(call, progress=progress, fraction=fraction))
 
 
 FOLDS: Final[dict[type, Callable[[SessionView, Envelope, Any], SessionView]]] = {

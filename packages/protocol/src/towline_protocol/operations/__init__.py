@@ -16,7 +16,7 @@ from towline_protocol.operations import (
     session,
     talk,
 )
-from towline_protocol.operations.operation import Operation, fault_codes
+from towline_protocol.operations.operation import Operation, fault_codes, takes_match
 from towline_protocol.operations.query import QUERIES, Query
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Operation",
     "Query",
     "fault_codes",
+    "takes_match",
 ]
 
 CONTRACT_HEADER: Final = "towline-contract"

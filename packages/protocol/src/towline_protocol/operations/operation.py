@@ -4,7 +4,7 @@ import msgspec
 
 from towline_protocol.faults import FAULT_CODES
 
-__all__ = ["Operation", "fault_codes"]
+__all__ = ["Operation", "fault_codes", "takes_match"]
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,3 +62,8 @@ def fault_codes(operation: Operation) -> tuple[str, ...]:
         "deadline_exceeded": not operation.stream,
     }
     return tuple(code for code in FAULT_CODES if common.get(code) or code in operation.faults)
+
+
+def takes_match(operation: Operation) -> bool:
+    """Whether an operation holds an `If-Match` against what counts now (C2.6)."""
+    return operation.method != "GET" and "precondition_failed" in operation.faults

@@ -9,6 +9,7 @@ from towline_protocol import (
     Envelope,
     History,
     MessageEnded,
+    MessageView,
     PromptAdmitted,
     PromptDelivered,
     PromptId,
@@ -30,7 +31,12 @@ _SAID: Final = (PromptDelivered, MessageEnded)
 
 
 async def read_history(
-    store: EventStore, session: SessionId, *, before: int, limit: int
+    store: EventStore,
+    session: SessionId,
+    *,
+    before: int,
+    limit: int,
+    undone: Sequence[range] = (),
 ) -> History:
     """The messages right before an event, folded as a view folds them.
 
@@ -41,6 +47,7 @@ async def read_history(
         session: The session.
         before: The number of the first message that the reader has.
         limit: How many messages to look for.
+        undone: The numbers of all events that a revert undid, also one that came after the page.
 
     Raises:
         StoreError: The log cannot be read.
@@ -56,10 +63,16 @@ async def read_history(
     page = events if start is None else events[start:]
     view = _fold(page, _missing(page, page), events)
     return History(
-        messages=view.messages,
+        messages=tuple([_marked(entry, undone) for entry in view.messages]),
         calls=(*view.calls, *view.open_calls),
         next=page[0].seq if page and (page[0].seq or 1) > 1 else None,
     )
+
+
+def _marked(entry: MessageView, undone: Sequence[range]) -> MessageView:
+    if entry.undone or not any(entry.seq in numbers for numbers in undone):
+        return entry
+    return msgspec.structs.replace(entry, undone=True)
 
 
 async def _read(store: EventStore, session: SessionId, first: int, last: int) -> list[Envelope]:

@@ -20,6 +20,7 @@ from towline_protocol import (
     ToolCallDelta,
     ToolEnded,
     ToolOutputDelta,
+    ToolProgress,
     TurnCancelled,
     TurnCompleted,
     TurnFailed,
@@ -56,6 +57,7 @@ class Partials:
     def __init__(self) -> None:
         self._messages: dict[MessageId, dict[int, _OpenBlock]] = {}
         self._outputs: dict[CallId, tuple[int, str]] = {}
+        self._progress: dict[CallId, ToolProgress] = {}
 
     def grow(self, event: Event) -> None:
         """Take in a delta."""
@@ -72,6 +74,8 @@ class Partials:
             tail += event.text
             over = max(0, len(tail) - MAX_TAIL)
             self._outputs[event.call] = (at + over, tail[over:])
+        elif isinstance(event, ToolProgress):
+            self._progress[event.call] = event
 
     def take(self, envelope: Envelope) -> None:
         """Take in a stored event: what ends closes its partial."""
@@ -82,14 +86,16 @@ class Partials:
                 self._messages.pop(message, None)
             case ToolEnded(call=call):
                 self._outputs.pop(call, None)
+                self._progress.pop(call, None)
             case TurnCompleted() | TurnFailed() | TurnCancelled():
                 self._messages.clear()
                 self._outputs.clear()
+                self._progress.clear()
             case _:
                 pass
 
     def frames(self) -> tuple[Partial, ...]:
-        """One frame for each open message and each running call with output."""
+        """One frame for each open message and each running call that has shown anything."""
         frames: list[Partial] = []
         for message, blocks in self._messages.items():
             if blocks:
@@ -99,6 +105,16 @@ class Partials:
                     for place in range(last + 1)
                 )
                 frames.append(Partial(message=message, content=content))
-        for call, (at, tail) in self._outputs.items():
-            frames.append(Partial(call=call, at=at, output=tail))
+        for call in self._outputs | self._progress:
+            at, tail = self._outputs.get(call, (0, ""))
+            told = self._progress.get(call)
+            frames.append(
+                Partial(
+                    call=call,
+                    at=at,
+                    output=tail,
+                    progress=None if told is None else told.text,
+                    fraction=None if told is None else told.fraction,
+                )
+            )
         return tuple(frames)

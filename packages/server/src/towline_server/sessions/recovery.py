@@ -28,6 +28,7 @@ from towline_protocol import (
     QuestionAsked,
     QuestionId,
     QuestionResolved,
+    Reverted,
     SessionClosed,
     SessionCreated,
     SessionView,
@@ -138,8 +139,10 @@ class Loaded:
     """Prompts that reached a turn."""
     withdrawn: set[PromptId] = field(default_factory=set[PromptId])
     """Prompts that were taken back."""
-    turns: set[TurnId] = field(default_factory=set[TurnId])
-    """Every turn that was begun."""
+    turns: dict[TurnId, int] = field(default_factory=dict[TurnId, int])
+    """Every turn that was begun, with the number of the event that brought its prompt."""
+    undone: list[range] = field(default_factory=list[range])
+    """The numbers of the events that the conversation went back behind."""
     tidying: bool = False
     """Whether a summary was asked for outside of a turn, and nothing has told what came of it."""
     held: bool = False
@@ -242,6 +245,7 @@ def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> No
     loaded.clients.take(event)
     for fold in _FOLDS.get(type(event), ()):
         fold(loaded, event)
+    _fold_undone(loaded, event, envelope.seq or 0)
     _fold_tidying(loaded, envelope)
 
 
@@ -265,11 +269,23 @@ def _fold_prompt(loaded: Loaded, event: Event) -> None:
             loaded.opening = block_text(event.content)[:OPENING_CHARS]
         case PromptDelivered():
             loaded.delivered.add(event.prompt)
-            loaded.turns.add(event.turn)
         case PromptWithdrawn():
             loaded.withdrawn.add(event.prompt)
             loaded.limits.pop(event.prompt, None)
             loaded.speaks.discard(event.prompt)
+        case _:
+            pass
+
+
+def _fold_undone(loaded: Loaded, event: Event, seq: int) -> None:
+    """Where turns begin, and what was undone."""
+    match event:
+        case PromptDelivered():
+            loaded.turns.setdefault(event.turn, seq)
+        case Reverted(to_turn=turn) if turn in loaded.turns:
+            first = loaded.turns[turn]
+            if not any(first in undone for undone in loaded.undone):
+                loaded.undone.append(range(first, seq))
         case _:
             pass
 

@@ -158,7 +158,13 @@ class Session:
 
     async def history(self, *, before: int, limit: int) -> History:
         """Messages right before an event; see `read_history`."""
-        return await read_history(self.log.store, self.log.session, before=before, limit=limit)
+        return await read_history(
+            self.log.store,
+            self.log.session,
+            before=before,
+            limit=limit,
+            undone=tuple(self.log.ahead.undone),
+        )
 
     def partials(self) -> tuple[Partial, ...]:
         """What is open right now."""
