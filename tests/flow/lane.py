@@ -65,7 +65,8 @@ class Lane:
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Send the server a signal."""
         if self._pid is not None:
-            os.kill(self._pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has just died by itself
+                os.kill(self._pid, number)
 
     async def _line(self) -> dict[str, Any]:
         assert self._process.stdout is not None

@@ -19,10 +19,11 @@ from flow.crash_client import HastyClock, Keeper, Stall
 from flow.crash_law import check_law, check_prompts
 from flow.lane import PATIENCE_S, Lane, decode, make_folder, open_lane, read_log
 
-from towline_client import Client, CommandRejected, ConnectionLost
+from towline_client import CallOptions, Client, CommandRejected, ConnectionLost
 from towline_client.caller import Caller
 from towline_client.http import HttpTransport
 from towline_protocol import (
+    OPERATIONS,
     CloseSession,
     CreateSession,
     Envelope,
@@ -71,9 +72,10 @@ class Town:
 
     async def call(self, name: str, answer: Any, **more: Any) -> Any:
         """Make one call, under one key, until it is answered."""
+        options = CallOptions(key=f"once {name}") if OPERATIONS[name].idempotent else CallOptions()
         while True:
             try:
-                return await self._caller.call(name, answer, key=f"once {name}", **more)
+                return await self._caller.call(name, answer, options=options, **more)
             except ConnectionLost:
                 continue
 

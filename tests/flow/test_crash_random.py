@@ -16,9 +16,17 @@ from flow.crash_client import POLICY, RING, HastyClock, Stall, Witness, read_act
 from flow.crash_law import check_law, check_prompts
 from flow.lane import PATIENCE_S, Lane, decode, make_folder, open_lane, read_log
 
-from towline_client import Client, ClientError, CommandRejected, ConnectionLost, Session
+from towline_client import (
+    CallOptions,
+    Client,
+    ClientError,
+    CommandRejected,
+    ConnectionLost,
+    Session,
+)
 from towline_client.caller import Caller
 from towline_protocol import (
+    OPERATIONS,
     CallView,
     CloseSession,
     CreateSession,
@@ -176,9 +184,12 @@ class Crowd:
         named = params if session is None else {"session": session, **params}
         self._words += 1
         key = f"key {self._words}"
+        options = CallOptions(key=key) if OPERATIONS[name].idempotent else CallOptions()
         while True:
             try:
-                return await self._caller.call(name, answer, params=named, body=body, key=key)
+                return await self._caller.call(
+                    name, answer, params=named, body=body, options=options
+                )
             except ConnectionLost:
                 continue
             except CommandRejected:

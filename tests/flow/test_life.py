@@ -26,10 +26,10 @@ async def client(tmp_path: Path) -> AsyncGenerator[Client]:
 async def test_a_change_is_held_against_what_was_read(client: Client) -> None:
     session = (await client.create_session(CreateSession(title="One"))).id
     one = await client.life.read(session)
-    two = await client.life.update(session, UpdateSession(title="Two"), match=one.tag)
+    two = await client.life.update(session, UpdateSession(title="Two"), if_match=one.tag)
     assert (two.info.title, two.tag != one.tag) == ("Two", True)
     with pytest.raises(CommandRejected) as caught:
-        await client.life.update(session, UpdateSession(title="Three"), match=one.tag)
+        await client.life.update(session, UpdateSession(title="Three"), if_match=one.tag)
     assert caught.value.code == "precondition_failed"
     assert await client.life.read(session) == two
 

@@ -65,7 +65,7 @@ async def test_a_client_sees_and_changes_providers_and_reads_what_was_used(
     ):
         models = client.models
         assert (await models.list_models()).default == "acme/one"
-        info = await models.change_provider("acme", key=KEY, backup_keys=[NEXT])
+        info = await models.change_provider("acme", api_key=KEY, backup_keys=[NEXT])
         assert (info.key, info.backup_keys) == ("…1234", ("…5678",))
         assert (await models.list_providers()).providers == (info,)
         assert (await models.test_provider("acme")).models == ("one",)
