@@ -245,6 +245,7 @@ def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> No
     loaded.clients.take(event)
     for fold in _FOLDS.get(type(event), ()):
         fold(loaded, event)
+    _fold_undone(loaded, event, envelope.seq or 0)
     _fold_tidying(loaded, envelope)
     _fold_undone(loaded, event, envelope.seq or 0)
 
