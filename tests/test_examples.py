@@ -17,6 +17,7 @@ from aiohttp import ClientSession, web
 from towline_agent.testing import event_stream
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+CLIENTS = ("chat_client.py", "pair_client.py", "three_sessions.py")  # test_client_examples.py
 
 Answer = list[dict[str, Any]] | tuple[int, str]
 """What the model says, as chunks; or a status and the reason of a refusal."""
@@ -152,7 +153,8 @@ def asking(url: str, case: Case) -> dict[str, str]:
 
 
 def test_each_example_has_a_run_here() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys() | {"embed.py"}
+    elsewhere = {*CLIENTS, "embed.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys() | elsewhere
 
 
 def test_each_example_has_a_row_of_its_own() -> None:
