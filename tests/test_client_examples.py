@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from towline_agent import Piece, Request, StepResult, TextPiece, tool
 from towline_agent.testing import Script, ScriptedProvider, call, say
 from towline_client import Client
@@ -100,6 +102,27 @@ async def test_the_chat_says_how_a_turn_ended_that_did_not_complete(tmp_path: Pa
     async with open_test_server(ScriptedProvider(), root=tmp_path) as built:
         printed = await (await start("chat_client.py", built)).end("Hi.\n")
     assert "[failed: " in printed
+
+
+@pytest.mark.parametrize(("typed", "bought"), [("y\n", "1 milk, 2 lemon"), ("n\n", "1 milk")])
+async def test_a_tool_of_the_client_runs_when_its_user_allows_it(
+    typed: str, bought: str, tmp_path: Path
+) -> None:
+    provider = ScriptedProvider(call("add_to_list", what="lemon", count=2), "Two lemons, then.")
+    async with open_test_server(provider, root=tmp_path, mode="ask") as built:
+        run = await start("client_tool.py", built, "Buy two lemons.")
+        printed = (await run.end(typed)).splitlines()
+    assert "add_to_list" in printed[0]
+    assert printed[-2].endswith("Two lemons, then.")
+    assert printed[-1] == f"On the list: {bought}"
+
+
+async def test_what_a_tool_says_of_a_bad_call_is_told_to_the_model(tmp_path: Path) -> None:
+    provider = ScriptedProvider(call("add_to_list", what="lemon", count=99), "How many?")
+    async with open_test_server(provider, root=tmp_path) as built:
+        printed = await (await start("client_tool.py", built, "Buy lemons.")).end()
+    assert printed == "How many?\nOn the list: 1 milk\n"
+    assert "99 is not between 1 and 20" in str(provider.requests[-1].messages)
 
 
 async def test_the_bot_follows_three_sessions_and_says_which_one_needs_somebody(

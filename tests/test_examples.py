@@ -17,7 +17,12 @@ from aiohttp import ClientSession, web
 from towline_agent.testing import event_stream
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-CLIENTS = ("chat_client.py", "pair_client.py", "three_sessions.py")  # test_client_examples.py
+CLIENTS = (  # run by test_client_examples.py
+    "chat_client.py",
+    "client_tool.py",
+    "pair_client.py",
+    "three_sessions.py",
+)
 
 Answer = list[dict[str, Any]] | tuple[int, str]
 """What the model says, as chunks; or a status and the reason of a refusal."""
