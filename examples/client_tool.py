@@ -35,8 +35,7 @@ async def add_to_list(what: str, count: int = 1) -> dict[str, int]:
 def ask_user(request: PermissionRequested) -> str:
     """A plain function runs in a thread, so it may wait for somebody to type."""
     print(request.title)
-    if request.preview is not None:
-        print(request.preview.text)
+    print(request.preview.text)
     return "allow_once" if input("Allow it? [y/N] ").strip().lower() == "y" else "deny"
 
 

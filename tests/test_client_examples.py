@@ -125,6 +125,14 @@ async def test_what_a_tool_says_of_a_bad_call_is_told_to_the_model(tmp_path: Pat
     assert "99 is not between 1 and 20" in str(provider.requests[-1].messages)
 
 
+async def test_on_a_bad_network_each_prompt_counts_once(tmp_path: Path) -> None:
+    provider = ScriptedProvider("One.", "Two.", "Three.", "Four.", "Five.")
+    async with open_test_server(provider, root=tmp_path) as built:
+        printed = (await (await start("bad_network.py", built)).end()).splitlines()
+    assert printed[:-1] == ["One.", "Two.", "Three.", "Four.", "Five."]
+    assert printed[-1].startswith("5 prompts, each once, over ")
+
+
 async def test_the_bot_follows_three_sessions_and_says_which_one_needs_somebody(
     tmp_path: Path,
 ) -> None:

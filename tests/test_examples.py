@@ -18,6 +18,7 @@ from towline_agent.testing import event_stream
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CLIENTS = (  # run by test_client_examples.py
+    "bad_network.py",
     "chat_client.py",
     "client_tool.py",
     "pair_client.py",

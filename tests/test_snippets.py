@@ -37,6 +37,7 @@ SNIPPETS = ROOT / "docs_src"
 PAGES = ("README.md", "docs/library.md", "docs/models.md", "packages/agent/README.md")
 
 ELSEWHERE = {"readme_ten_lines": "tests/product/test_readme.py, which has a real model"}
+OF_THE_CLIENT = ("client_", "own_")  # run by test_client_snippets.py
 
 NO_CREDIT = StepFailed(error=QuotaExhausted("No credit.", reason="quota"))
 
