@@ -1,7 +1,7 @@
 import asyncio
 
 from towline_client import Client, Rebuilt
-from towline_protocol import Envelope, TextDelta, TurnCancelled, TurnCompleted, TurnFailed
+from towline_protocol import TERMINAL_EVENTS, Envelope, TextDelta
 
 
 async def main() -> None:
@@ -12,7 +12,7 @@ async def main() -> None:
             match event:
                 case Envelope(event=TextDelta(text=text)):
                     print(text, end="", flush=True)
-                case Envelope(event=TurnCompleted() | TurnFailed() | TurnCancelled() as end):
+                case Envelope(event=end) if isinstance(end, TERMINAL_EVENTS):
                     print(f"\n{type(end).__name__}")
                     break
                 case Rebuilt(view=view):

@@ -9,7 +9,7 @@ async def main() -> None:
         whole = Presentation(text="final", thinking="off")
         session = await client.open(presentation=whole)
         print(await session.ask("What time is it?"))
-        session.presentation = Presentation()  # all as it comes, from the next block on
+        session.presentation = Presentation()  # all, from the next block on
         print(await session.ask("And now?"))
 
 

@@ -13,7 +13,9 @@ import pytest
 from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn, refuse
 from towline_protocol import Preview
 
-SNIPPETS = Path(__file__).parents[1] / "docs_src"
+ROOT = Path(__file__).parents[1]
+SNIPPETS = ROOT / "docs_src"
+PAGES = ("docs/client.md", "docs/own-client.md", "packages/client/README.md")
 
 
 async def answer(turn: ScriptedTurn, text: str) -> None:
@@ -60,6 +62,14 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, Scrip
         runpy.run_path(str(SNIPPETS / f"{name}.py"), run_name="__main__")
 
     return run_snippet
+
+
+def test_each_snippet_of_the_client_has_a_run_and_stands_on_a_page() -> None:
+    names = {path.stem for start in ("client", "own") for path in SNIPPETS.glob(f"{start}_*.py")}
+    assert names == CASES.keys() | {TESTS}
+    pages = "".join((ROOT / page).read_text("utf-8") for page in PAGES)
+    programs = {name: (SNIPPETS / f"{name}.py").read_text("utf-8") for name in names}
+    assert [name for name in names if f"```python\n{programs[name]}```" not in pages] == []
 
 
 @pytest.mark.parametrize("name", CASES)
