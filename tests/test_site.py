@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from towline_agent import TextPiece, make_tool
+from towline_agent import TextPiece, tool
 from towline_agent.testing import ScriptedProvider, call
 from towline_client import Client
-from towline_protocol import Envelope
+from towline_protocol import Envelope, PermissionRequested
 from towline_server.testing import open_test_server
 
 ROOT = Path(__file__).parents[1]
@@ -112,11 +112,21 @@ def test_the_generator_is_the_one_that_was_looked_at() -> None:
     assert "make docs" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
+@tool(effect="write")
+def note() -> str:
+    """Note something."""
+    return "noted"
+
+
+def allow(request: PermissionRequested) -> str:
+    assert request.tool == "note"
+    return "allow_once"
+
+
 async def test_the_log_of_a_turn_is_as_the_concepts_show_it(tmp_path: Path) -> None:
     page = (DOCS / "concepts.md").read_text("utf-8")
     log = page.split("```text\n")[1].split("```")[0]
     shown = re.findall(r"^ *(\d*) +([a-z_]+)", log, re.MULTILINE)
-    note = make_tool("note", "Note it.", '{"type": "object"}', lambda _: "noted", effect="write")
     provider = ScriptedProvider(call("note"), [TextPiece(0, "Noted.")])
     seen: list[tuple[str, str]] = []
     async with (
@@ -124,7 +134,7 @@ async def test_the_log_of_a_turn_is_as_the_concepts_show_it(tmp_path: Path) -> N
         open_test_server(provider, root=tmp_path, tools=[note], mode="ask") as built,
         Client(built.url, built.token) as client,
     ):
-        client.on_permission(lambda _: "allow_once")
+        client.on_permission(allow)
         session = await client.open()
         await session.prompt("Note 4747.")
         async for happened in session.events:
