@@ -1,43 +1,49 @@
-"""A program that lends a tool of its own to an agent, and is asked before it runs.
+"""A client with a tool of its own: `python examples/client_tool.py "Buy two lemons."`.
 
-`TOWLINE_URL=http://127.0.0.1:4747 TOWLINE_TOKEN=… python examples/client_tool.py`
+The tool changes something, so the agent asks first, and this program asks whoever runs it.
+Needs TOWLINE_TOKEN (see pair_client.py), and TOWLINE_URL if the server is elsewhere.
 """
 
 import asyncio
 import os
+import sys
 
-from towline_client import CallContext, CallFailed, Client
+from towline_client import CallFailed, Client
 from towline_protocol import PermissionRequested
 
-client = Client(os.environ["TOWLINE_URL"], os.environ["TOWLINE_TOKEN"])
+URL = os.environ.get("TOWLINE_URL", "http://127.0.0.1:4747")
+SHOPPING = {"milk": 1}
 
-ROOMS = {"kitchen": 24.5, "cellar": 11.0}
+client = Client(URL, os.environ["TOWLINE_TOKEN"])
 
 
-@client.tool(effect="read", timeout_s=30)
-async def measure(context: CallContext, room: str) -> dict[str, float]:
-    """How warm a room of this house is.
+@client.tool
+async def add_to_list(what: str, count: int = 1) -> dict[str, int]:
+    """Put something on the shopping list of this device.
 
     Args:
-        room: Its English name.
+        what: One thing, such as `lemon`.
+        count: How many, 1 to 20.
     """
-    context.progress(f"asking the sensor in the {room}")
-    if room not in ROOMS:
-        raise CallFailed(f"There is no sensor in the {room}; there are {', '.join(ROOMS)}.")
-    return {"celsius": ROOMS[room]}
+    if not 1 <= count <= 20:
+        raise CallFailed(f"{count} is not between 1 and 20; ask how many are meant.")
+    SHOPPING[what] = SHOPPING.get(what, 0) + count
+    return SHOPPING
 
 
 @client.on_permission
-def decide(request: PermissionRequested) -> str:
-    """Ask on the terminal. What is returned is the id of one of the request's options."""
-    said = input(f"{request.title}: allow it? [y/N] ")
-    return "allow_once" if said.strip().lower() == "y" else "deny"
+def ask_user(request: PermissionRequested) -> str:
+    """A plain function runs in a thread, so it may wait for somebody to type."""
+    print(request.title)
+    print(request.preview.text)
+    return "allow_once" if input("Allow it? [y/N] ").strip().lower() == "y" else "deny"
 
 
 async def main() -> None:
     async with client:
         session = await client.open()
-        print(await session.ask("Is it warm in the kitchen?"))
+        print(await session.ask(sys.argv[1]))
+    print("On the list:", ", ".join(f"{count} {what}" for what, count in SHOPPING.items()))
 
 
 asyncio.run(main())

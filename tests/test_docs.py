@@ -214,7 +214,7 @@ def anchors(page: Path) -> set[str]:
 LINKING = [
     ROOT / "README.md",
     ROOT / "examples" / "README.md",
-    *DOCS.glob("*.md"),
+    *DOCS.rglob("*.md"),
     *ROOT.glob("packages/*/README.md"),
 ]
 

@@ -398,7 +398,9 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("target", ["up", "test", "check", "lint", "web", "types", "api", "bench"])
+@pytest.mark.parametrize(
+    "target", ["up", "test", "check", "lint", "web", "types", "api", "docs", "bench"]
+)
 def test_make_knows_its_targets(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(rf"^{target}:", makefile, re.MULTILINE)

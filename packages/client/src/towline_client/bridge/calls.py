@@ -16,7 +16,7 @@ from towline_client.bridge.result import to_content
 from towline_client.bridge.tool import BoundTool, CallContext
 from towline_client.clock import Clock
 from towline_client.current import Current
-from towline_client.errors import CommandRejected, ConnectionLost
+from towline_client.errors import CallFailed, CommandRejected, ConnectionLost
 from towline_protocol import (
     CallId,
     CallView,
@@ -240,6 +240,9 @@ class Calls:
             )
             try:
                 content = await contain(name, _content(job.tool, context, arguments))
+            except CallFailed as error:  # said on purpose, so there is nothing to trace
+                _log.info("Tool %s said in call %s why it failed", name, claimed.call)
+                return Result.failed(error.message)
             except TowlineError as error:
                 _log.warning("Tool %s failed in call %s", name, claimed.call, exc_info=error)
                 return Result.failed(error.message)

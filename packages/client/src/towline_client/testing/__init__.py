@@ -3,8 +3,11 @@
 `ScriptedServer` keeps sessions in memory and plays a script for every prompt; `ScriptedTransport`
 puts a client straight on it. Faults are asked for by name: a cut after so many frames, a lost
 reply, doubled frames, a loss, another log, pages that no towline server sent.
+
+`ChaosProxy` does harm of all kinds in front of a real server; see `towline_client.testing.chaos`.
 """
 
+from towline_client.testing.chaos import ChaosProxy, Faults
 from towline_client.testing.clock import ManualClock
 from towline_client.testing.feed import ScriptedFeed
 from towline_client.testing.log import ScriptedSession, ScriptedStream
@@ -14,6 +17,8 @@ from towline_client.testing.transport import ScriptedTransport
 from towline_client.testing.turn import Script, ScriptedTurn
 
 __all__ = [
+    "ChaosProxy",
+    "Faults",
     "ManualClock",
     "Script",
     "ScriptedFeed",
