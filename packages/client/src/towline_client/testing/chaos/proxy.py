@@ -88,6 +88,7 @@ class ChaosProxy:
 
     @faults.setter
     def faults(self, faults: Faults) -> None:
+        """Put another plan in force."""
         self._weather.faults = faults
 
     async def __aenter__(self) -> Self:
