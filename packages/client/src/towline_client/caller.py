@@ -12,7 +12,7 @@ from towline_client.clock import Clock
 from towline_client.errors import CommandRejected, ConnectionLost, ContractUnavailable
 from towline_client.options import CallOptions, check_options
 from towline_client.transport import Call, Reply, Transport, check_reply
-from towline_protocol import OPERATIONS, Operation, decode_answer, encode
+from towline_protocol import OPERATIONS, Operation, UsageError, decode_answer, encode
 
 __all__ = [
     "KEY_HEADER",
@@ -152,7 +152,7 @@ class Caller:
         """A call that can be sent any number of times: its key and its bytes are settled.
 
         Raises:
-            UsageError: The operation takes no such option.
+            UsageError: The operation takes no such option, or the body holds what JSON cannot.
         """
         operation = OPERATIONS[name]
         check_options(operation, options)
@@ -166,7 +166,7 @@ class Caller:
             path=_fill(operation, params or {}),
             query=query or {},
             headers=headers,
-            body=encode(body) if isinstance(body, msgspec.Struct) else body,
+            body=_encode(body, name) if isinstance(body, msgspec.Struct) else body,
         )
 
     def renew(self, call: Call) -> Call:
@@ -175,7 +175,7 @@ class Caller:
 
     async def send_once(self, call: Call, timeout_s: float) -> Reply:
         """Send a call once, with the credential of now; gives a success. Raises as `call` does."""
-        token = await self._token(call.operation)
+        token = await self._token(call.operation, timeout_s)
         sent = msgspec.structs.replace(call, token=token, timeout_s=timeout_s)
         reply = await self._transport.request(sent)
         check_reply(reply, call.operation)
@@ -197,7 +197,7 @@ class Caller:
             path=_fill(operation, params or {}),
             query=query or {},
             headers=headers or {},
-            token=await self._token(operation),
+            token=await self._token(operation, TRY_S),
         )
         async with self._transport.stream(call) as reply:
             body = b"" if reply.status < 400 else await _read_some(reply.chunks)
@@ -233,12 +233,20 @@ class Caller:
         if wait_s > 0:
             await self._clock.wait(asyncio.Event(), wake_ms)
 
-    async def _token(self, operation: Operation) -> str | None:
+    async def _token(self, operation: Operation, timeout_s: float) -> str | None:
         if operation.open or self._credential is None:
             return None
         if isinstance(self._credential, str):
-            return self._credential
-        return await self._credential()
+            return _check_token(self._credential)
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                return _check_token(await self._credential())
+        except TimeoutError as error:
+            if not limit.expired():
+                raise  # its own
+            raise ConnectionLost(
+                f"The credential's function gave nothing within {timeout_s:g} s; let it fail sooner."
+            ) from error
 
 
 def read_answer(call: Call, reply: Reply, answer: type[_T]) -> _T:
@@ -255,6 +263,28 @@ def read_answer(call: Call, reply: Reply, answer: type[_T]) -> _T:
             "than this client.",
             status=reply.status,
             reason="not_json",
+        ) from error
+
+
+def _check_token(token: object) -> str | None:
+    """What can stand in a header; the message never shows it."""
+    if token is None:
+        return None
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable():
+        raise UsageError(
+            f"The credential is a {type(token).__name__} that can't be sent; give a token of "
+            "printable ASCII characters, or None."
+        )
+    return token
+
+
+def _encode(body: msgspec.Struct, name: str) -> bytes:
+    try:
+        return encode(body)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"What {name!r} was given can't be sent as JSON ({error}); give what its parameters "
+            "name."
         ) from error
 
 

@@ -47,6 +47,7 @@ from towline_protocol import (
     SessionList,
     SessionRemoved,
     SessionView,
+    UsageError,
     ViewAnswer,
 )
 
@@ -119,6 +120,7 @@ class Client(Registrar):
         self.life = Life(self._caller, forget=self._forget)
         """Settings of sessions, read marks, and their end."""
         self._sessions: list[Session] = []
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -133,13 +135,13 @@ class Client(Registrar):
 
     async def close(self) -> None:
         """Close every session's line and all connections; a bug in a line comes out here."""
+        self._closed = True
         async with AsyncExitStack() as stack:
             if self._scrollback is not None:
                 stack.push_async_callback(self._scrollback.close)
             stack.push_async_callback(self._transport.close)
-            for session in self._sessions:
-                stack.push_async_callback(session.close)
-            self._sessions = []
+            sessions, self._sessions = self._sessions, []
+            stack.push_async_callback(_close_all, sessions)
 
     async def open(
         self,
@@ -170,29 +172,29 @@ class Client(Registrar):
                 program's tools.
             ContractUnavailable: Something else answers at the address.
         """
+        self._check_open()
         kept = None
         if session is None:
             session = (await self.create_session(self._equip(new))).id
         elif self._scrollback is not None:
             kept = await self._scrollback.load(SessionId(session))
+        self._check_open()  # it may have been closed meanwhile
         opened, bridge = self._build(SessionId(session), reader, presentation, kept)
         self._sessions = [*(held for held in self._sessions if not held.closed), opened]
-        if kept is not None:
-            await asyncio.sleep(0)  # the line begins
-            return opened
-        async for connection in opened.connection:
-            if connection.phase in ("live", "failed") or connection.failures > 1:
-                break  # one failure may be a blip: the second try came at once
-        if opened.connection.value.phase in ("live", "closed"):
-            try:
-                await bridge.settle()
-            except BaseException:
-                await opened.close()
-                raise
-            return opened
-        error = opened.connection.value.error
-        await opened.close()
-        raise error or ConnectionLost("The line ended before it was up; try again.")
+        try:
+            if kept is None:
+                await _come_up(opened, bridge)
+            else:
+                await asyncio.sleep(0)  # the line begins
+        except BaseException:
+            self._sessions = [held for held in self._sessions if held is not opened]
+            await opened.close()
+            raise
+        return opened
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("This client is closed; make a new one to go on.")
 
     def _equip(self, new: CreateSession | None) -> CreateSession | None:
         """What a session is made of: the tools, too, when its first turn begins with it."""
@@ -420,6 +422,25 @@ class Client(Registrar):
         return await self._caller.fetch(
             "download_file", params={"file": file}, try_s=FILE_S, options=options
         )
+
+
+async def _come_up(opened: Session, bridge: Bridge) -> None:
+    """Return when a line is up and the server knows the tools; raise why not."""
+    async for connection in opened.connection:
+        if connection.phase in ("live", "failed") or connection.failures > 1:
+            break  # one failure may be a blip: the second try came at once
+    connection = opened.connection.value
+    if connection.phase not in ("live", "closed"):
+        raise connection.error or ConnectionLost("The line ended before it was up; try again.")
+    await bridge.settle()
+
+
+async def _close_all(sessions: list[Session]) -> None:
+    """Close them at once, so that a slow server is waited for once; the first bug comes out."""
+    ends = await asyncio.gather(*(each.close() for each in sessions), return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
 
 
 _MOST_BYTES: Final = 20 * 1024 * 1024  # of a file; a byte more shows the server that it is larger

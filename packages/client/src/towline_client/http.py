@@ -5,12 +5,13 @@ import ipaddress
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from yarl import URL
 
-from towline_client.errors import ConnectionLost
-from towline_client.transport import Call, Reply, StreamReply
+from towline_client.errors import ConnectionLost, ContractUnavailable
+from towline_client.transport import MAX_ANSWER_BYTES, Call, Reply, StreamReply
 from towline_protocol import UsageError
 
 __all__ = ["CONNECT_S", "KEEP_ALIVE_S", "HttpTransport"]
@@ -47,7 +48,7 @@ class HttpTransport:
         limits = aiohttp.ClientTimeout(total=call.timeout_s, sock_connect=CONNECT_S)
         try:
             async with await self._send(call, limits) as answer:
-                body = await answer.read()
+                body = await self._read(answer)
         except _LOST as error:
             raise self._lost(error) from error
         return Reply(status=answer.status, headers=answer.headers, body=body)
@@ -91,7 +92,27 @@ class HttpTransport:
             headers=headers,
             timeout=limits,
             allow_redirects=False,
+            proxy=_find_proxy(self._url),
         )
+
+    async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while part := await answer.content.readany():
+            parts.append(part)
+            size += len(part)
+            if size > MAX_ANSWER_BYTES:
+                raise ContractUnavailable(
+                    f"The answer of {self._address!r} is larger than {MAX_ANSWER_BYTES} bytes, so "
+                    "no towline server sent it; check the address.",
+                    status=answer.status,
+                    reason="not_json",
+                )
+        return b"".join(parts)
+
+    @property
+    def _address(self) -> str:
+        return f"{self._url.scheme}://{self._url.host}:{self._url.port}"
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._closed:
@@ -100,15 +121,12 @@ class HttpTransport:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                # The proxy of the environment cannot reach this machine's own loopback.
-                trust_env=not _is_loopback(self._url.host or ""),
             )
         return self._session
 
     def _lost(self, error: BaseException) -> ConnectionLost:
-        address = f"{self._url.scheme}://{self._url.host}:{self._url.port}"
         return ConnectionLost(
-            f"No answer from {address!r} ({_reason(error)}); check the address and that the "
+            f"No answer from {self._address!r} ({_reason(error)}); check the address and that the "
             "server runs."
         )
 
@@ -153,6 +171,27 @@ def _read_url(url: str) -> URL:
             "'http://127.0.0.1:4747'."
         )
     return found.with_user(None).with_query(None).with_fragment(None)
+
+
+def _find_proxy(url: URL) -> str | None:
+    """The proxy that the environment names for an address.
+
+    aiohttp's own look at the environment would take in `~/.netrc`, too: a password of another
+    service would then leave with the requests that have no credential, and break all others.
+    """
+    host = url.host or ""
+    # The proxy of the environment cannot reach this machine's own loopback.
+    if _is_loopback(host) or proxy_bypass(host):
+        return None
+    proxy = getproxies().get(url.scheme)
+    if proxy is None or "://" not in proxy:
+        return proxy and f"http://{proxy}"
+    if not proxy.startswith("http://"):
+        raise UsageError(
+            f"The environment names {_without_secrets(proxy)!r} as the proxy; only one that begins "
+            "with 'http://' can be used. Change it, or set no_proxy."
+        )
+    return proxy
 
 
 def _is_loopback(host: str) -> bool:

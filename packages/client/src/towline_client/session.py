@@ -1,8 +1,9 @@
 """One session as a program holds it."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable
-from typing import Unpack
+from typing import Final, Unpack
 
 from towline_client.bridge.bridge import Bridge
 from towline_client.caller import Caller
@@ -16,7 +17,13 @@ from towline_client.screen import Screen
 from towline_client.talk import Talk
 from towline_protocol import Limits, Presentation, PromptAccepted, SessionId, SessionView
 
-__all__ = ["Session"]
+__all__ = ["CLOSE_S", "Session"]
+
+CLOSE_S: Final = 5.0
+"""Seconds for a line that is closed to end. Only a function of the program that does not heed its
+cancel makes it last so long, such as a credential's."""
+
+_log: Final = logging.getLogger("towline.client")
 
 
 class Session(Talk):
@@ -175,11 +182,15 @@ class Session(Talk):
         answered with that; the tools of a line without a name of its own are taken back. A bug in
         the line comes out here, unless a flow has raised it already.
         """
-        await self._bridge.leave()
-        self._courier.close()
-        self._pump.close()
-        await asyncio.wait([self._task])
-        if not self._task.cancelled():
+        try:
+            await self._bridge.leave()
+        finally:  # also when the one who closes is cancelled
+            self._courier.close()
+            self._pump.close()
+        await asyncio.wait([self._task], timeout=CLOSE_S)
+        if not self._task.done():
+            _log.error("The line of %s goes on though it was closed; nobody waits for it", self.id)
+        elif not self._task.cancelled():
             self._task.result()
 
     async def _live(self) -> None:

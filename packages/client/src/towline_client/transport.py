@@ -14,7 +14,22 @@ from towline_client.errors import (
 )
 from towline_protocol import CONTRACT_HEADER, CONTRACT_VERSION, Operation, Problem, VersionMismatch
 
-__all__ = ["Call", "Reply", "StreamReply", "Transport", "check_head", "check_reply"]
+__all__ = [
+    "MAX_ANSWER_BYTES",
+    "MAX_WAIT_S",
+    "Call",
+    "Reply",
+    "StreamReply",
+    "Transport",
+    "check_head",
+    "check_reply",
+]
+
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
+"""The largest answer a client takes: a view of 200 messages, each as long as an event may be (C6),
+so that a peer whose answer never ends does not fill the memory."""
+MAX_WAIT_S: Final = 366 * 86_400.0
+"""The longest wait that an answer may ask for, a year; more counts as this."""
 
 _problem: Final = msgspec.json.Decoder(Problem)
 
@@ -161,7 +176,7 @@ def check_reply(reply: Reply, operation: Operation) -> None:
 def _read_problem(reply: Reply) -> Problem:
     try:
         problem = _problem.decode(reply.body)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         problem = Problem(
             title="unreadable problem",
             status=reply.status,
@@ -170,12 +185,14 @@ def _read_problem(reply: Reply) -> Problem:
             code="internal_error",
             retry="same_request" if reply.status in (429, 503) else "none",
         )
-    if problem.retry_after_s is None:
+    waits_s = problem.retry_after_s
+    if waits_s is None:
         waits_s = _retry_after_s(reply.headers)
-        problem = msgspec.structs.replace(problem, retry_after_s=waits_s)
-    return problem
+    if waits_s is not None:
+        waits_s = min(max(waits_s, 0.0), MAX_WAIT_S)
+    return msgspec.structs.replace(problem, status=reply.status, retry_after_s=waits_s)
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     value = headers.get("retry-after", "")
-    return float(value[:9]) if value.isascii() and value.isdigit() else None
+    return min(float(value[:9]), MAX_WAIT_S) if value.isascii() and value.isdigit() else None

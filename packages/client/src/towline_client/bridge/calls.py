@@ -24,6 +24,7 @@ from towline_protocol import (
     ClientCall,
     Text,
     TowlineError,
+    mend_text,
 )
 
 __all__ = ["MAX_AT_ONCE", "Calls", "Result"]
@@ -57,7 +58,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def failed(cls, text: str) -> "Result":
         """An error, in words."""
-        return cls(content=(Text(text=text),), is_error=True)
+        return cls(content=(Text(text=mend_text(text)),), is_error=True)
 
 
 class _Job:

@@ -3,20 +3,29 @@
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from towline_client.errors import CallFailed
 from towline_protocol import TowlineError
 
-__all__ = ["contain"]
+__all__ = ["GRACE_S", "contain"]
+
+GRACE_S: Final = 1.0
+"""Seconds for a function that is cancelled to end; one that does not is left behind, so that no
+session waits for it."""
 
 _log: Final = logging.getLogger("towline.client")
 
 _T = TypeVar("_T")
 
+_left: Final[set[asyncio.Task[None]]] = set()  # the loop alone holds no task
+
 
 async def contain(name: str, work: Awaitable[_T]) -> _T:
     """Await what a function of the program gives; a surprise becomes one line, and goes to the log.
+
+    The function has a task of its own: one that cancels itself fails as any other, and one that
+    does not end when it is cancelled is left behind.
 
     Args:
         name: What it is, at the beginning of that line.
@@ -25,15 +34,50 @@ async def contain(name: str, work: Awaitable[_T]) -> _T:
     Raises:
         TowlineError: What it raised itself, or a `CallFailed` for anything else.
     """
+    box = _Box[_T]()
+    task = asyncio.create_task(box.fill(name, work))
     try:
-        return await work
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise CallFailed(f"{name} was cancelled by its own code.") from error
-    except (TowlineError, KeyboardInterrupt, GeneratorExit):
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        task.cancel()
+        await _see_off(name, task)
         raise
-    except BaseException as error:
-        _log.error("%s failed", name, exc_info=error)
-        raise CallFailed(f"{name} failed with {type(error).__name__}.") from error
+    if task.cancelled():
+        raise CallFailed(f"{name} was cancelled by its own code.")
+    task.result()
+    return box.get()
+
+
+async def _see_off(name: str, task: asyncio.Task[None]) -> None:
+    """Wait for a cancelled function's end, though not for long."""
+    await asyncio.wait([task], timeout=GRACE_S)
+    if not task.done():
+        _log.error("%s goes on though it was cancelled; nobody waits for it any more", name)
+        _left.add(task)
+        task.add_done_callback(_left.discard)
+
+
+class _Box(Generic[_T]):
+    """Where the task puts what came of a function: an error in it is no error of the task."""
+
+    def __init__(self) -> None:
+        self._values: list[_T] = []
+        self._error: TowlineError | None = None
+
+    async def fill(self, name: str, work: Awaitable[_T]) -> None:
+        try:
+            self._values.append(await work)
+        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            if isinstance(error, TowlineError) and isinstance(getattr(error, "message", None), str):
+                self._error = error
+                return
+            _log.error("%s failed", name, exc_info=error)
+            self._error = CallFailed(f"{name} failed with {type(error).__name__}.")
+            self._error.__cause__ = error
+
+    def get(self) -> _T:
+        if self._error is not None:
+            raise self._error
+        return self._values[0]

@@ -112,10 +112,8 @@ class _Kind(Generic[_R]):
     async def _ask(self, id_: str, request: _R, callback: Callback, line: Line) -> None:
         """Ask the function and send its answer; nothing that it raises goes further."""
         try:
-            work = callback.ask(request, line.id)
-            said = await contain(f"The function that answers {id_}", work)
-            if said is not None:
-                await self._answer(line, request, said)
+            work = self._ask_and_answer(request, callback, line)
+            if await contain(f"The function that answers {id_}", work):
                 return
         except CommandRejected as error:
             _log.info("The answer to %s was left out: %s", id_, error.message)
@@ -124,6 +122,13 @@ class _Kind(Generic[_R]):
             _log.error("The request %s is left to others: %s", id_, error.message)
         self.declined.add(id_)
         self._on_decline()
+
+    async def _ask_and_answer(self, request: _R, callback: Callback, line: Line) -> bool:
+        """Whether there was an answer; raises whatever an odd one leads to."""
+        said = await callback.ask(request, line.id)
+        if said is not None:
+            await self._answer(line, request, said)
+        return said is not None
 
 
 async def _answer_permission(line: Line, request: PermissionRequested, said: object) -> None:

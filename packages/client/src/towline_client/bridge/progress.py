@@ -6,8 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from towline_client.bridge.line import Line
-from towline_client.errors import ClientError
-from towline_protocol import CallId, UsageError, mend_text
+from towline_protocol import CallId, TowlineError, UsageError, mend_text
 
 __all__ = ["Progress"]
 
@@ -53,10 +52,11 @@ class Progress:
         Raises:
             UsageError: The fraction is none.
         """
-        if fraction is not None and not 0 <= fraction <= 1:
+        exact = None if fraction is None else float(fraction)  # also one of another kind of number
+        if exact is not None and not 0 <= exact <= 1:
             raise UsageError(f"fraction={fraction!r} is no number from 0 to 1.")
         with suppress(RuntimeError):  # the loop is closed: the call ended long ago
-            self._loop.call_soon_threadsafe(self._take, mend_text(text), fraction)
+            self._loop.call_soon_threadsafe(self._take, mend_text(text), exact)
 
     def _take(self, text: str, fraction: float | None) -> None:
         if not self._open:
@@ -68,5 +68,5 @@ class Progress:
     async def _send(self) -> None:
         while self._newest is not None:
             (text, fraction), self._newest = self._newest, None
-            with suppress(ClientError):
+            with suppress(TowlineError):
                 await self._line.report_progress(self._call, text, fraction=fraction)

@@ -56,7 +56,7 @@ def _check(block: ClientBlock) -> ClientBlock:
     if isinstance(block, Text):
         return Text(text=mend_text(block.text))
     data = block.data
-    if not data or block.file is not None:
+    if not isinstance(data, str) or not data or block.file is not None:
         raise UsageError(
             "A tool returned a picture without its bytes; put them into `data`, as base 64, and "
             "name no file."
@@ -65,7 +65,7 @@ def _check(block: ClientBlock) -> ClientBlock:
         raise UsageError(
             f"A tool returned a picture of more than {MAX_PICTURE} bytes; make it smaller."
         )
-    kind = _sniff(data)
+    kind = _sniff(data) if data.isascii() else None
     if kind != block.media_type:
         raise UsageError(
             f"A tool returned a picture as {block.media_type!r} whose bytes are "
