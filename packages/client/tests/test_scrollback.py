@@ -205,7 +205,7 @@ def _damage(path: Path, how: str) -> None:
         with db:
             db.execute("ALTER TABLE sessions DROP COLUMN view")
             if how == "layout":
-                db.execute("PRAGMA user_version = 99")
+                db.execute("PRAGMA user_version = 0")
         db.close()
 
 
@@ -327,3 +327,88 @@ async def test_of_many_views_at_once_the_newest_is_kept(tmp_path: Path) -> None:
     found = await _load(path, SessionId("ses_1"))
     assert found is not None
     assert found.seq == 199
+
+
+@pytest.mark.parametrize("mark", [0, 7])
+async def test_the_database_of_another_program_is_left_as_it_is(tmp_path: Path, mark: int) -> None:
+    path = tmp_path / "app.db"
+    db = sqlite3.connect(path)
+    with db:
+        db.execute("CREATE TABLE sessions (what TEXT)")
+        db.execute("INSERT INTO sessions VALUES ('dear')")
+        db.execute(f"PRAGMA application_id = {mark}")
+    db.close()
+    path.chmod(0o640)
+    before = path.read_bytes()
+    async with ScriptedServer() as server:
+        await _talk(server, path, "Hello")
+    kept = Scrollback(path)
+    kept.keep(SessionId("ses_1"), SessionView())
+    assert await kept.load(SessionId("ses_1")) is None
+    await kept.close()
+    assert [notice.code for notice in kept.notices] == ["scrollback_unavailable"]
+    assert "of another program" in kept.notices[0].message
+    assert path.read_bytes() == before
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+async def test_the_file_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    async with ScriptedServer() as server:
+        id_ = await _talk(server, path, "Hello")
+        db = sqlite3.connect(path)
+        with db:
+            db.execute("PRAGMA user_version = 99")
+        db.close()
+        before = path.read_bytes()
+        await _talk(server, path, "More")
+        assert await _load(path, id_) is None
+    assert path.read_bytes() == before
+
+
+async def test_what_is_no_ordinary_file_is_done_without(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path, 0o644)
+    async with ScriptedServer() as server:
+        await _talk(server, path, "Hello")
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+async def test_a_file_that_another_program_holds_is_used_when_it_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrollback, "_BUSY_S", 0.01)
+    path = tmp_path / "kept.db"
+    async with ScriptedServer() as server:
+        id_ = await _talk(server, path, "Hello")
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        kept = Scrollback(path)
+        assert await kept.load(id_) is None
+        holder.execute("ROLLBACK")
+        holder.close()
+        found = await kept.load(id_)
+        await kept.close()
+    assert found is not None
+    assert _texts(found) == ["Hello", "You said: Hello"]
+    assert not (tmp_path / "kept.db.broken").exists()
+
+
+async def test_a_view_that_cannot_be_written_is_left_out_and_the_next_is_kept(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "kept.db"
+    deep: dict[str, object] = {}
+    for _ in range(5000):
+        deep = {"in": deep}
+    odd = MessageView(seq=1, role="user", time="", content=(Unknown(name="x", raw=deep),))
+    kept = Scrollback(path)
+    kept.keep(SessionId("ses_1"), SessionView(messages=(odd,)))
+    kept.keep(SessionId("ses_2"), SessionView(title="next"))
+    await kept.close()
+    assert [notice.code for notice in kept.notices] == ["scrollback_unwritable"]
+    assert await _load(path, SessionId("ses_1")) is None
+    found = await _load(path, SessionId("ses_2"))
+    assert found is not None
+    assert found.title == "next"

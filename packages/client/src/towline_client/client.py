@@ -187,7 +187,6 @@ class Client(Registrar):
             else:
                 await asyncio.sleep(0)  # the line begins
         except BaseException:
-            self._sessions = [held for held in self._sessions if held is not opened]
             await opened.close()
             raise
         return opened
@@ -437,7 +436,11 @@ async def _come_up(opened: Session, bridge: Bridge) -> None:
 
 async def _close_all(sessions: list[Session]) -> None:
     """Close them at once, so that a slow server is waited for once; the first bug comes out."""
-    ends = await asyncio.gather(*(each.close() for each in sessions), return_exceptions=True)
+    try:
+        ends = await asyncio.gather(*(each.close() for each in sessions), return_exceptions=True)
+    finally:  # also of those whose close was cancelled before it began
+        for each in sessions:
+            each.let_go()
     for end in ends:
         if isinstance(end, BaseException):
             raise end

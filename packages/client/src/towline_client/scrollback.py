@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -170,7 +171,14 @@ class _Shelf:
         if view is None:
             self._try(lambda db: _delete(db, session))
         else:
-            body = _encode(finished(view))
+            try:
+                body = _encode(finished(view))
+            except (ValueError, TypeError, RecursionError):  # as deep as a peer can make it
+                self._notice("scrollback_unwritable", "A session cannot be kept and is left out.")
+                body = None
+            if body is None:
+                self._try(lambda db: _delete(db, session))
+                return
             self._try(lambda db: _upsert(db, session, body))
 
     def use(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
@@ -202,10 +210,15 @@ class _Shelf:
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._path.chmod(0o600)  # also one that was there
-            self._db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None)
-            _prepare(self._db)
+            _make_file(self._path)
+            db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None)
+            try:
+                _prepare(db)
+            except BaseException:
+                db.close()
+                raise
+            self._path.chmod(0o600)  # also one that was there, once it is known to be a scrollback
+            self._db = db
         return self._db
 
     def _set_aside(self) -> None:
@@ -224,7 +237,7 @@ class _Shelf:
 
     def _give_up(self, error: Exception) -> None:
         """Go on without this time; for good when there is no file."""
-        self._off = self._db is None
+        self._off = self._db is None and not _is_busy(error)
         self._notice(
             "scrollback_unavailable",
             f"The scrollback {str(self._path)!r} cannot be used ({error}); check that its folder "
@@ -238,7 +251,8 @@ class _Shelf:
 
 
 _BUSY_S: Final = 1.0  # for another program of the same user to be done
-_LAYOUT: Final = 1  # of the table below; a file of another one begins anew
+_LAYOUT: Final = 1  # of the table below; a file of an older one begins anew
+_MARK: Final = 0x746F776C  # SQLite's `application_id` of a scrollback: no other file is touched
 
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS sessions (
@@ -254,18 +268,46 @@ DELETE FROM sessions WHERE session NOT IN (SELECT session FROM sessions ORDER BY
 """
 
 
+def _make_file(path: Path) -> None:
+    """Make a file that only its user reads, when there is none.
+
+    Raises:
+        OSError: It can't be made, or is a folder, a device or a pipe.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o600)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError("it is no ordinary file")
+    finally:
+        os.close(file)
+
+
 def _prepare(db: sqlite3.Connection) -> None:
-    db.execute("PRAGMA secure_delete = ON")  # what is deleted is not in the file any more
+    """Make the table, in a new file or in one of an older layout.
+
+    Raises:
+        OSError: The file is another program's, or a newer scrollback: its owner wants it as it is.
+    """
+    (mark,) = db.execute("PRAGMA application_id").fetchone()
     (layout,) = db.execute("PRAGMA user_version").fetchone()
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if mark != _MARK and (mark or layout or tables):
+        raise OSError("it is the database of another program; name another file")
+    if layout > _LAYOUT:
+        raise OSError("a newer version of this program keeps it; name another file")
+    db.execute("PRAGMA secure_delete = ON")  # what is deleted is not in the file any more
     if layout != _LAYOUT:
+        db.execute("BEGIN IMMEDIATE")
         db.execute("DROP TABLE IF EXISTS sessions")
+        db.execute(f"PRAGMA application_id = {_MARK}")
         db.execute(f"PRAGMA user_version = {_LAYOUT}")
+        db.execute("COMMIT")
     db.execute(_TABLE)
 
 
 def _select(db: sqlite3.Connection, session: SessionId) -> bytes | None:
     found = db.execute(
-        "SELECT view FROM sessions WHERE session = ? AND reducer = ?", (session, REDUCER_VERSION)
+        "SELECT CAST(view AS BLOB) FROM sessions WHERE session = ? AND reducer = ?", (session, REDUCER_VERSION)
     ).fetchone()
     return None if found is None else bytes(found[0])
 
@@ -288,6 +330,12 @@ def _encode(view: SessionView) -> bytes:
         view = msgspec.structs.replace(view, messages=fewer, calls=calls, older=True)
         body = encode(view)
     return body
+
+
+def _is_busy(error: Exception) -> bool:
+    """Whether another program has the file just now."""
+    primary = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _is_broken(error: Exception) -> bool:

@@ -185,13 +185,17 @@ class Session(Talk):
         try:
             await self._bridge.leave()
         finally:  # also when the one who closes is cancelled
-            self._courier.close()
-            self._pump.close()
+            self.let_go()
         await asyncio.wait([self._task], timeout=CLOSE_S)
         if not self._task.done():
             _log.error("The line of %s goes on though it was closed; nobody waits for it", self.id)
         elif not self._task.cancelled():
             self._task.result()
+
+    def let_go(self) -> None:
+        """End the line without a word to the server and without waiting for it. Idempotent."""
+        self._courier.close()
+        self._pump.close()
 
     async def _live(self) -> None:
         """Own the line and what is answered over it; the first bug in them comes out here."""
