@@ -136,8 +136,8 @@ async def test_a_tool_may_close_what_it_runs_in(
 @pytest.mark.rules("C5.10")
 @pytest.mark.parametrize(
     "said",
-    [{"size": 5}, {7: "s"}, {"size": "\ud800"}, {"size": _Sulky()}, _Sulky(), [], {"size": {}}],
-    ids=["number", "key", "half", "sulky", "whole", "list", "nothing"],
+    [{"size": 5}, {"size": "\ud800"}, {"size": _Sulky()}, _Sulky(), []],
+    ids=["number", "half", "sulky", "whole", "list"],
 )
 async def test_an_odd_answer_of_a_function_is_left_out_and_the_session_goes_on(
     said: object,

@@ -37,7 +37,7 @@ export interface LinkPolicy {
   readonly long_ms: number;
   /** A stream without a byte for this long counts as cut. */
   readonly silence_ms: number;
-  /** Time for a stream's head to come. */
+  /** Time for a stream's head and its hello to come. */
   readonly connect_ms: number;
   /** Time for the view to come. */
   readonly request_ms: number;
@@ -199,6 +199,8 @@ function takeAnswer(state: LinkState, given: Answer): Step {
   const { policy } = state;
   switch (given.type) {
     case "heard":
+      // Comments alone are no line: the hello is due as soon as the head.
+      if (state.live_ms === null) return [state, []];
       return [{ ...state, wake_ms: given.now_ms + policy.silence_ms }, []];
     case "hello":
       return takeHello(state, given);
@@ -257,7 +259,9 @@ function tick(state: LinkState, given: Moment): Step {
 
 function takeHello(state: LinkState, given: Of<"hello">): Step {
   if (state.log !== null && state.log !== given.log) return recover(state, given);
-  return [{ ...state, phase: "live", log: given.log, live_ms: given.now_ms, refusals: 0 }, []];
+  const { log, now_ms } = given;
+  const wake_ms = now_ms + state.policy.silence_ms;
+  return [{ ...state, phase: "live", log, live_ms: now_ms, wake_ms, refusals: 0 }, []];
 }
 
 function takeStored(state: LinkState, { seq, ends, now_ms, random }: Of<"stored">): Step {
@@ -285,9 +289,11 @@ function takeView(state: LinkState, { log, seq, ends, now_ms }: Of<"loaded">): S
 function takeCut(state: LinkState, given: Moment): Step {
   if (state.ends) return [rest({ ...state, phase: "closed" }), []];
   const next: LinkState = { ...state, phase: "retrying" };
-  const { reset_ms } = state;
-  if (reset_ms !== null) return pause({ ...next, failures: 0 }, given.now_ms, reset_ms);
-  return again(next, given);
+  const { reset_ms, policy } = state;
+  if (reset_ms === null) return again(next, given);
+  const isQuick = !state.moved && !hasHeld(state, given.now_ms);
+  const leastMs = isQuick ? policy.first_ms : 0; // else it could go round and round
+  return pause({ ...next, failures: 0 }, given.now_ms, Math.max(reset_ms, leastMs));
 }
 
 function takeRefusal(state: LinkState, given: Of<"refused">): Step {

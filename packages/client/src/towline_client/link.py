@@ -65,7 +65,7 @@ class LinkPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     silence_ms: int = 45_000
     """A stream without a byte for this long counts as cut: three heartbeats (C3.7)."""
     connect_ms: int = 10_000
-    """Time for a stream's head to come."""
+    """Time for a stream's head and its hello to come."""
     request_ms: int = 30_000
     """Time for the view to come."""
     warm_ms: int = 60_000
@@ -352,13 +352,17 @@ def _tick(state: LinkState, given: Tick) -> _Step:
 
 
 def _heard(state: LinkState, given: Heard) -> _Step:
+    if state.live_ms is None:  # comments alone are no line: the hello is due as soon as the head
+        return state, ()
     return _set(state, wake_ms=given.now_ms + state.policy.silence_ms), ()
 
 
 def _hello(state: LinkState, given: HelloSeen) -> _Step:
     if state.log is not None and state.log != given.log:
         return _recover(state, given)
-    return _set(state, phase="live", log=given.log, live_ms=given.now_ms, refusals=0), ()
+    wake_ms = given.now_ms + state.policy.silence_ms
+    state = _set(state, phase="live", log=given.log, live_ms=given.now_ms, wake_ms=wake_ms)
+    return _set(state, refusals=0), ()
 
 
 def _stored(state: LinkState, given: StoredSeen) -> _Step:
@@ -399,7 +403,9 @@ def _cut(state: LinkState, given: Cut | Tick) -> _Step:
         return _rest(_set(state, phase="closed")), ()
     state = _set(state, phase="retrying")
     if state.reset_ms is not None:
-        return _pause(_set(state, failures=0), given.now_ms, state.reset_ms)
+        quick = not state.moved and not _held(state, given.now_ms)
+        least_ms = state.policy.first_ms if quick else 0  # else it could go round and round
+        return _pause(_set(state, failures=0), given.now_ms, max(state.reset_ms, least_ms))
     return _again(state, given)
 
 
