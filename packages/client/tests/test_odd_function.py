@@ -3,14 +3,15 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from towline_client import CallFailed, Client, ClientError, Session
+from towline_client import CallContext, CallFailed, Client, ClientError, Session
 from towline_client.bridge import contain
 from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn
-from towline_protocol import Image, Option, QuestionItem, Text, TowlineError
+from towline_protocol import Image, Option, QuestionAsked, QuestionItem, Text, TowlineError
 
 _SIZE = QuestionItem(id="size", prompt="Which size?", options=(Option(id="s", label="Small"),))
 
@@ -147,7 +148,11 @@ async def test_an_odd_answer_of_a_function_is_left_out_and_the_session_goes_on(
         await turn.say(str(answers))
 
     async with _connect(ScriptedServer(script)) as client:
-        client.on_question(lambda question: said)
+
+        @client.on_question
+        def reply(question: QuestionAsked) -> object:
+            return said if question.items else None
+
         session = await client.open()
         with pytest.raises(ClientError):
             await session.ask("Go")
@@ -160,10 +165,6 @@ async def test_an_odd_answer_of_a_function_is_left_out_and_the_session_goes_on(
 
 @pytest.mark.rules("C5.12")
 async def test_an_odd_fraction_of_progress_is_a_number_or_a_mistake() -> None:
-    from fractions import Fraction
-
-    from towline_client import CallContext
-
     def odd(context: CallContext) -> str:
         context.progress("half \ud800", Fraction(1, 2))  # pyright: ignore[reportArgumentType]
         context.progress("all", float("nan"))

@@ -327,3 +327,14 @@ def test_an_envelope_without_a_number_has_no_seq_on_the_wire() -> None:
     event = TextDelta(message=MessageId("msg_1"), block=0, at=0, text="a")
     value = Envelope(session=SessionId("ses_1"), time=TIME, event=event)
     assert set(json.loads(encode(value))) == {"session", "time", "event"}
+
+
+@pytest.mark.rules("C1.11")
+@pytest.mark.parametrize("depth", [100, 300, 330, 360, 500, 900, 20_000])
+def test_blocks_nested_as_deep_as_a_peer_likes_break_nothing(depth: int) -> None:
+    block = '{"type": "tool_result", "call": "c", "content": [' * depth + "]}" * depth
+    message = f'"message": "msg_1", "content": [{block}]'
+    event = f'{{"type": "message_ended", {message}}}'
+    data = f'{{"seq": 1, "session": "ses_1", "time": "t", "event": {event}}}'
+    assert isinstance(decode_envelope(data), Envelope | Broken)
+    assert isinstance(decode_frame("partial", f"{{{message}}}"), Partial | Broken)

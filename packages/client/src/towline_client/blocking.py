@@ -249,11 +249,12 @@ class _Background:
     def _living_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+                loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="towline-blocking", daemon=True
+                    target=loop.run_forever, name="towline-blocking", daemon=True
                 )
                 self._thread.start()
+                self._loop = loop  # last: after a Ctrl-C in between, the next call begins anew
             return self._loop
 
 

@@ -238,14 +238,15 @@ class Caller:
             return None
         if isinstance(self._credential, str):
             return _check_token(self._credential)
+        limit = asyncio.timeout(timeout_s)
         try:
-            async with asyncio.timeout(timeout_s) as limit:
+            async with limit:
                 return _check_token(await self._credential())
         except TimeoutError as error:
             if not limit.expired():
                 raise  # its own
             raise ConnectionLost(
-                f"The credential's function gave nothing within {timeout_s:g} s; let it fail sooner."
+                f"The credential's function gave nothing in {timeout_s:g} s; let it fail sooner."
             ) from error
 
 

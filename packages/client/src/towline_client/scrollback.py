@@ -307,7 +307,8 @@ def _prepare(db: sqlite3.Connection) -> None:
 
 def _select(db: sqlite3.Connection, session: SessionId) -> bytes | None:
     found = db.execute(
-        "SELECT CAST(view AS BLOB) FROM sessions WHERE session = ? AND reducer = ?", (session, REDUCER_VERSION)
+        "SELECT CAST(view AS BLOB) FROM sessions WHERE session = ? AND reducer = ?",
+        (session, REDUCER_VERSION),
     ).fetchone()
     return None if found is None else bytes(found[0])
 

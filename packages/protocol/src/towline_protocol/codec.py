@@ -117,15 +117,21 @@ def _tolerant(data: bytes | str) -> Envelope | Broken:
     if not isinstance(event, dict):
         return Broken(reason="an envelope without an event")
     found = cast("_Json", event)
-    candidates = [_unknown(found, "type")]
-    if found.get("type") in _tags(Event, "type"):
-        candidates.insert(0, {key: _known_part(key, part) for key, part in found.items()})
-    for candidate in candidates:
+    readings = (_with_known_parts, _as_unknown)
+    for reading in readings if found.get("type") in _tags(Event, "type") else readings[1:]:
         try:
-            return msgspec.convert({**raw, "event": candidate}, Envelope)
-        except msgspec.ValidationError:
+            return msgspec.convert({**raw, "event": reading(found)}, Envelope)
+        except (msgspec.ValidationError, RecursionError):
             continue
     return Broken(reason="not an envelope")
+
+
+def _with_known_parts(event: _Json) -> _Json:
+    return {key: _known_part(key, part) for key, part in event.items()}
+
+
+def _as_unknown(event: _Json) -> _Json:
+    return _unknown(event, "type")
 
 
 def _known_value(value: Any) -> Any:

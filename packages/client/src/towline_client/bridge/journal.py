@@ -150,7 +150,9 @@ def _open(db: sqlite3.Connection) -> bool:
 
 def _select(db: sqlite3.Connection, call: CallId) -> Note | None:
     db.execute(_TABLE)  # the file may be a new one, in place of one that broke
-    found = db.execute("SELECT CAST(result AS BLOB) FROM begun_calls WHERE call = ?", (call,)).fetchone()
+    found = db.execute(
+        "SELECT CAST(result AS BLOB) FROM begun_calls WHERE call = ?", (call,)
+    ).fetchone()
     return None if found is None else Note(result=found[0])
 
 
