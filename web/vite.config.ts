@@ -9,7 +9,7 @@ const shipped = fileURLToPath(
 
 /** What the first screen does without: chunks of their own, fetched when the page is idle. */
 const LATER =
-  /\/(?:highlight\.js|remend)\/|\/md\/(?:coloured|languages|stream)\.ts|\/(?:later\.gen|sign_in|words\.later|words\.zh)\.ts|\/fixtures\/|\/(?:Diff|Gate|MoreMenu|PermissionSheet|QuestionCard|RequestCard|SessionList|ToolBody)\.tsx/;
+  /\/(?:highlight\.js|remend)\/|\/md\/(?:coloured|languages|stream)\.ts|\/(?:later\.gen|sign_in|words\.later|words\.zh)\.ts|\/fixtures\/|\/(?:Banner|Diff|Gate|MoreMenu|Pending|PermissionSheet|QuestionCard|RequestCard|SessionList|Sheet|StatusRegion|ToolBody|WorkingLine)\.tsx/;
 
 export default defineConfig(({ mode }) => ({
   root,

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import "../src/core/words.later.ts";
 import { ApiFault, call } from "../src/platform/api.ts";
 import { FakeServer, json, problem } from "./fake_server.ts";
 

@@ -154,6 +154,20 @@ test("a long conversation shows its last 60 entries, and more when asked", async
   expect(on.screen.place.querySelector("article")?.textContent).toBe("Message 80");
 });
 
+test("a turn that waits counts down in the server's time", async () => {
+  await on.screen.show();
+  await on.screen.startTurn();
+  const line = () => on.screen.place.querySelector(".activity")?.textContent;
+  const until = (ms: number) => new Date(Date.now() + ms).toISOString();
+  await on.screen.happen({ type: "waiting", until: until(60_000), reason: "rate_limit" });
+  expect(line()).toContain("1:00 left");
+  on.screen.chat.clockAheadMs.value = 30_000;
+  await on.screen.settle();
+  expect(line()).toContain("0:30 left");
+  await on.screen.settle(31_000);
+  expect(line()).not.toContain("left");
+});
+
 test("what the conversation went back behind is shown as undone", async () => {
   await on.screen.show();
   await on.screen.startTurn();

@@ -6,6 +6,7 @@ import { Chat } from "../src/state/chat.ts";
 import { outbox } from "../src/state/outbox.ts";
 import { ChatPage, Requests } from "../src/ui/chat/ChatPage.tsx";
 import { preloadStreamer } from "../src/ui/chat/Markdown.tsx";
+import { Pending, WorkingLine } from "../src/ui/chat/MessageList.tsx";
 import { SessionList } from "../src/ui/shell/AppShell.tsx";
 import { ToolBody } from "../src/ui/tools/ToolCard.tsx";
 import { FakeServer } from "./fake_server.ts";
@@ -107,11 +108,13 @@ export function useChatScreen(): { readonly screen: ChatScreen } {
     await Promise.all([
       preloadStreamer(),
       Requests.preload(),
+      Pending.preload(),
+      WorkingLine.preload(),
       ToolBody.preload(),
       SessionList.preload(),
     ]);
     vi.useFakeTimers({
-      toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"],
+      toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"],
     });
     localStorage.clear();
     outbox.value = [];

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { IDLE, LINK_TIMES, type LinkState } from "../src/core/link.ts";
+import { IDLE, type LinkState } from "../src/core/link.ts";
 import { emptyView, reduce } from "../src/core/reducer.ts";
 import { Live, type LiveSink } from "../src/platform/live.ts";
 import type { Incoming } from "../src/protocol/events.ts";
-import type { Hello, SessionView } from "../src/protocol/types.gen.ts";
+import type { Fault, Hello, SessionView } from "../src/protocol/types.gen.ts";
 import { FakeServer, FakeStream, json, problem } from "./fake_server.ts";
 
 const TIME = "2026-01-31T09:00:00.000Z";
@@ -24,15 +24,18 @@ class Sink implements LiveSink {
   state: LinkState = IDLE;
   hellos: Hello[] = [];
   views = 0;
+  taken = 0;
+  fault: Fault | undefined;
 
   view(view: SessionView): void {
     this.current = view;
     this.views += 1;
   }
 
-  frames(frames: readonly Incoming[]): { seq: number; lost: boolean } {
+  frames(frames: readonly Incoming[]): { lost: boolean } {
     for (const frame of frames) this.current = reduce(this.current, frame);
-    return { seq: this.current.seq, lost: this.current.lost };
+    this.taken += frames.length;
+    return { lost: this.current.lost };
   }
 
   hello(hello: Hello): void {
@@ -41,6 +44,10 @@ class Sink implements LiveSink {
 
   link(state: LinkState): void {
     this.state = state;
+  }
+
+  gaveUp(fault: Fault): void {
+    this.fault = fault;
   }
 }
 
@@ -51,6 +58,7 @@ let live: Live;
 
 beforeEach(() => {
   vi.useFakeTimers();
+  vi.spyOn(Math, "random").mockReturnValue(0.5);
   streams = [];
   server = new FakeServer()
     .on(`GET ${VIEW}`, () => json({ log: "log_a", seq: 2, view: { ...emptyView(), seq: 2 } }))
@@ -60,12 +68,13 @@ beforeEach(() => {
       return stream.response;
     });
   sink = new Sink();
-  live = new Live("ses_a", "page_1", sink, LINK_TIMES);
+  live = new Live("ses_a", "page_1", sink);
 });
 
 afterEach(() => {
-  live.put({ type: "close" });
+  live.close();
   vi.useRealTimers();
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 
@@ -73,7 +82,7 @@ afterEach(() => {
 const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 async function goLive(): Promise<FakeStream> {
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
   const stream = streams.at(-1) as FakeStream;
   stream.send(HELLO, "hello");
@@ -110,11 +119,12 @@ test("a cut of any kind goes on from the last event that was applied", async () 
   await settle();
   expect(cursors()).toEqual(["2", "4", "5"]);
   expect(sink.current.notices.map(({ message }) => message)).toEqual(["3", "4", "5"]);
-  expect(sink.views).toBe(1);
+  expect([sink.views, sink.taken]).toEqual([1, 3]);
 });
 
 // rules: C4.3 W05
 test("a hole, a gap and another log each fetch the view anew", async () => {
+  vi.spyOn(Math, "random").mockReturnValue(0);
   const stream = await goLive();
   stream.send(stored(4));
   await settle();
@@ -144,9 +154,10 @@ test("a frame that cannot be read is counted and passed over", async () => {
 });
 
 // rules: C3.6
-test("a reset comes back after its time", async () => {
+test("a close that was announced is waited out as it says", async () => {
   const stream = await goLive();
   stream.send({ retry_ms: 1_500 }, "reset");
+  stream.end();
   await settle();
   await vi.advanceTimersByTimeAsync(1_499);
   expect(streams).toHaveLength(1);
@@ -169,7 +180,7 @@ test("45 s without a byte count as a cut; a comment is a byte", async () => {
 
 test("stop aborts the request and nothing more comes of it", async () => {
   const stream = await goLive();
-  live.put({ type: "stop" });
+  live.stop();
   stream.send(stored(3));
   await vi.advanceTimersByTimeAsync(120_000);
   expect(sink.state.phase).toBe("idle");
@@ -180,23 +191,23 @@ test("stop aborts the request and nothing more comes of it", async () => {
 // rules: C4.4
 test("a session that is gone is told as gone", async () => {
   server.on(`GET ${VIEW}`, () => problem(404, "not_found"));
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
-  expect(sink.state).toMatchObject({ phase: "failed", failure: "gone" });
+  expect(sink.state).toMatchObject({ phase: "failed", failed: "gone" });
 });
 
 // rules: C2.1
 test("a stream without our header is not ours", async () => {
   server.on(`GET ${EVENTS}`, () => new FakeStream({}).response);
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
-  expect(sink.state).toMatchObject({ phase: "failed", failure: "contract_unavailable" });
+  expect(sink.state).toMatchObject({ phase: "failed", failed: "contract_unavailable" });
 });
 
 // rules: C4.7
 test("a proxy's 404 in front of the stream is no end of the session", async () => {
   server.on(`GET ${EVENTS}`, () => new Response("No", { status: 404 }));
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
   expect(sink.state.phase).toBe("retrying");
 });
@@ -204,9 +215,137 @@ test("a proxy's 404 in front of the stream is no end of the session", async () =
 // rules: C4.6
 test("a refused credential is asked for twice more, then a person must sign in", async () => {
   server.on(`GET ${VIEW}`, () => problem(401, "unauthorized"));
-  live.put({ type: "start" });
+  live.start(false);
   await settle();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(server.to(VIEW)).toHaveLength(3);
-  expect(sink.state).toMatchObject({ phase: "failed", failure: "unauthorized" });
+  expect(sink.state).toMatchObject({ phase: "failed", failed: "unauthorized" });
+  expect(sink.fault).toMatchObject({
+    code: "unauthorized",
+    scope: "client.auth",
+    details: { attempts: 2 },
+  });
+  await vi.advanceTimersByTimeAsync(600_000);
+  live.retryNow();
+  expect(server.to(VIEW)).toHaveLength(3);
+  live.start(false);
+  expect(server.to(VIEW)).toHaveLength(4);
+});
+
+// rules: C4.1 C4.6
+test("a credential that was renewed meanwhile, as by another tab, goes on without a word", async () => {
+  const stream = await goLive();
+  const follow = (): Response => {
+    const opened = new FakeStream();
+    streams.push(opened);
+    return opened.response;
+  };
+  const answers = [() => problem(401, "unauthorized"), () => problem(401, "unauthorized"), follow];
+  server.on(`GET ${EVENTS}`, () => (answers.shift() ?? follow)());
+  stream.break();
+  await settle();
+  expect(sink.state.phase).toBe("auth_expired");
+  await vi.advanceTimersByTimeAsync(1_000);
+  streams.at(-1)?.send(HELLO, "hello");
+  await settle();
+  expect(sink.state).toMatchObject({ phase: "live", refusals: 0 });
+  expect(sink.fault).toBeUndefined();
+});
+
+// rules: C4.7
+test("a network's sign-in page of any status is waited out, for the view as for the stream", async () => {
+  server.on(`GET ${VIEW}`, () => new Response("<p>Pay here</p>", { status: 401 }));
+  live.start(false);
+  await settle();
+  expect(sink.state).toMatchObject({ phase: "retrying", failures: 2, refusals: 0 });
+  server.on(`GET ${VIEW}`, () => json({ log: "log_a", seq: 2, view: emptyView() }));
+  server.on(`GET ${EVENTS}`, () => new Response("<p>Pay here</p>", { status: 511 }));
+  live.retryNow();
+  await settle();
+  expect([sink.views, sink.state.phase]).toEqual([1, "retrying"]);
+});
+
+// rules: C2.1 C4.1
+test("one that calls itself a success is not taken for one, and start asks anew", async () => {
+  server.on(`GET ${VIEW}`, () => new Response("<p>Pay here</p>", { status: 200 }));
+  live.start(false);
+  await settle();
+  expect(sink.state).toMatchObject({ phase: "failed", failed: "contract_unavailable" });
+  expect(sink.fault?.code).toBe("capability_unavailable");
+  server.on(`GET ${VIEW}`, () => json({ log: "log_a", seq: 2, view: emptyView() }));
+  await goLive();
+});
+
+// rules: C4.2 C4.3 C4.7
+test("back from the background the cursor is enough, but not after a minute of a running turn", async () => {
+  await goLive();
+  live.stop();
+  await vi.advanceTimersByTimeAsync(59_000);
+  live.start(true);
+  await settle();
+  expect([sink.views, streams.length]).toEqual([1, 2]);
+  // A page that slept learns of it when it is awake: the moment it went counts, not that one.
+  live.stop(60_001);
+  live.start(true);
+  await settle();
+  expect([sink.views, streams.length]).toEqual([2, 3]);
+  live.stop(3_600_000);
+  live.start(false);
+  await settle();
+  expect([sink.views, streams.length]).toEqual([2, 4]);
+});
+
+// rules: C4.5
+test("who will not wait for the next try need not", async () => {
+  server.on(`GET ${VIEW}`, () => problem(503, "draining", { retry_after_s: 60 }));
+  live.start(false);
+  await settle();
+  expect([server.to(VIEW).length, sink.state.phase]).toEqual([1, "retrying"]);
+  live.retryNow();
+  await settle();
+  expect(server.to(VIEW)).toHaveLength(2);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(server.to(VIEW)).toHaveLength(3);
+});
+
+// rules: C4.5
+test("a head that does not come in 10 s is not waited for any longer", async () => {
+  server.on(`GET ${EVENTS}`, () => new Promise<Response>(() => undefined));
+  live.start(false);
+  await settle();
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(server.to(EVENTS)).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(2);
+  expect(server.to(EVENTS)).toHaveLength(2);
+  expect(server.to(EVENTS)[0]?.signal?.aborted).toBe(true);
+});
+
+// rules: C3.7 C4.1
+test("the stream of a closed session ends for good", async () => {
+  const stream = await goLive();
+  const event = { type: "session_closed", reason: "done" };
+  stream.send({ seq: 3, session: "ses_a", time: TIME, event });
+  await settle();
+  stream.end();
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect([sink.state.phase, streams.length]).toEqual(["closed", 1]);
+});
+
+// rules: C1.5 C4.3
+test("a delta that leaves a hole fetches the view anew", async () => {
+  const stream = await goLive();
+  const envelope = (seq: number | null, event: object): Record<string, unknown> => ({
+    ...(seq !== null && { seq }),
+    session: "ses_a",
+    turn: "trn_1",
+    time: TIME,
+    event,
+  });
+  stream.send(envelope(3, { type: "turn_started", prompt: "pmt_1", model: "m", limits: {} }));
+  stream.send(envelope(4, { type: "message_started", message: "msg_1", role: "assistant" }));
+  stream.send(
+    envelope(null, { type: "text_delta", message: "msg_1", block: 0, at: 9, text: "late" }),
+  );
+  await settle();
+  expect([sink.views, sink.state.losses]).toEqual([2, 1]);
 });

@@ -1,53 +1,94 @@
 import { expect, test } from "vitest";
 import {
   afterTry,
+  type Entry,
+  faultOf,
+  LIFE_MS,
   makeEntry,
-  OUTBOX_LIFE_MS,
-  type OutboxEntry,
-  retryEntry,
-  withoutSeen,
+  send,
+  settle,
+  tick,
 } from "../src/core/outbox.ts";
+import { type Deed, type OutboxCase, outboxEntry, patched, readCases } from "./cases.ts";
+import { seeded } from "./seeded.ts";
 
-const again = { kind: "again", message: "no network", afterMs: 0 } as const;
+const CASES = readCases<OutboxCase>("outbox");
 
-// rules: C4.9 W13
-test("a prompt that found no answer is sent again under its key, later and later", () => {
-  let entry: OutboxEntry = makeEntry("key", "ses_a", "hello", 0);
-  const waits: (number | undefined)[] = [];
-  for (let round = 0; round < 5; round++) {
-    let waitMs: number | undefined;
-    [entry, waitMs] = afterTry(entry, again, 0);
-    waits.push(waitMs);
+function apply(entry: Entry, deed: Deed): Entry {
+  switch (deed.type) {
+    case "send":
+      return send(entry, deed.now_ms ?? 0);
+    case "tick":
+      return tick(entry, deed.now_ms ?? 0);
+    case "try":
+      return afterTry(entry, deed.attempt, deed.outcome, deed.now_ms ?? 0);
+    case "settle":
+      return settle([entry], new Set(deed.queued), new Set(deed.delivered))[0] as Entry;
   }
-  expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 8_000]);
-  expect(entry).toMatchObject({ key: "key", state: "sending", message: "no network" });
+}
+
+// rules: C4.9 C2.5 W13
+test.each(CASES)("$name", ({ entry: fields = {}, steps, fault = null }) => {
+  let expected = fields;
+  let entry = outboxEntry(fields);
+  for (const moment of steps) {
+    entry = apply(entry, moment.do);
+    expected = patched(expected, moment.entry);
+    expect(entry, JSON.stringify(moment.do)).toEqual(outboxEntry(expected));
+  }
+  expect(faultOf(entry)).toEqual(fault);
 });
+
+test("there are cases to read, and they name only fields that an entry has", () => {
+  expect(CASES.length).toBeGreaterThan(20);
+  const named = CASES.flatMap(({ entry = {}, steps }) => [
+    ...Object.keys(entry),
+    ...steps.flatMap((moment) => Object.keys(moment.entry)),
+  ]);
+  const known = Object.keys(makeEntry("k"));
+  expect(named.filter((name) => !known.includes(name))).toEqual([]);
+});
+
+test("entries of which the log shows nothing new stay the same list", () => {
+  const entries = [makeEntry("a"), makeEntry("b")];
+  expect(settle(entries, new Set(["x"]), new Set())).toBe(entries);
+  expect(settle(entries, new Set(["b"]), new Set()).map(({ state }) => state)).toEqual([
+    "sending",
+    "queued",
+  ]);
+});
+
+function doSomething(random: (bound: number) => number, now_ms: number, newest: number): Deed {
+  const kind = (["accepted", "refused", "again", "again"] as const)[random(4)] ?? "again";
+  const keys = (): string[] => (random(8) === 0 ? ["k"] : []);
+  const deeds: Deed[] = [
+    { type: "send", now_ms },
+    { type: "tick", now_ms },
+    { type: "try", attempt: newest - random(2), outcome: { kind, after_ms: random(9e4) }, now_ms },
+    { type: "settle", queued: keys(), delivered: keys() },
+  ];
+  return deeds[random(deeds.length)] as Deed;
+}
 
 // rules: C4.9
-test("after two minutes nothing is sent unasked: its state is not known", () => {
-  const entry = makeEntry("key", "ses_a", "hello", 0);
-  expect(afterTry(entry, again, OUTBOX_LIFE_MS - 1_000)[1]).toBe(1_000);
-  const [old, waitMs] = afterTry(entry, again, OUTBOX_LIFE_MS);
-  expect([old.state, waitMs]).toEqual(["unknown", undefined]);
-  expect(retryEntry(old, 500_000)).toMatchObject({ key: "key", state: "sending", begun: 500_000 });
-});
-
-test("the server's own wish to wait counts, also beyond the two minutes", () => {
-  const entry = makeEntry("key", "ses_a", "hello", 0);
-  expect(afterTry(entry, { ...again, afterMs: 30_000 }, 0)[1]).toBe(30_000);
-  expect(afterTry(entry, { ...again, afterMs: 300_000 }, 0)[0].state).toBe("unknown");
-});
-
-test("a refusal says why and waits for a person", () => {
-  const entry = makeEntry("key", "ses_a", "hello", 0);
-  const [refused, waitMs] = afterTry(entry, { kind: "refused", message: "too long" }, 5);
-  expect([refused.state, refused.message, waitMs]).toEqual(["refused", "too long", undefined]);
-  expect(afterTry(entry, { kind: "accepted" }, 5)[0].state).toBe("accepted");
-});
-
-// rules: W13
-test("what the log holds is no entry any more, and nothing changes without need", () => {
-  const entries = [makeEntry("a", null, "1", 0), makeEntry("b", "ses_a", "2", 0)];
-  expect(withoutSeen(entries, new Set(["b", "x"])).map(({ key }) => key)).toEqual(["a"]);
-  expect(withoutSeen(entries, new Set(["x"]))).toBe(entries);
-});
+test.each(Array.from({ length: 60 }, (_, seed) => seed))(
+  "whatever happens a command is sent within its life alone, one try at a time (story %i)",
+  (seed) => {
+    const random = seeded(seed);
+    let entry = makeEntry("k");
+    let now = 0;
+    for (let round = 0; round < 100; round++) {
+      now += random(20_000);
+      const before = entry;
+      const deed = doSomething(random, now, entry.attempt);
+      entry = apply(before, deed);
+      if (entry.attempt !== before.attempt) {
+        expect([entry.attempt, before.doing === "try"]).toEqual([before.attempt + 1, false]);
+        expect(deed.type === "send" || now < entry.begun_ms + LIFE_MS).toBe(true);
+      }
+      expect(entry.wake_ms === null).toBe(entry.doing === "nothing");
+      expect(faultOf(entry) !== null).toBe(entry.state === "refused" || entry.state === "unknown");
+      if (before.state === "delivered") expect(entry.state).toBe("delivered");
+    }
+  },
+);

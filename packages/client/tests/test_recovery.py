@@ -482,3 +482,18 @@ async def test_a_line_that_is_cancelled_ends_its_flows() -> None:
 
 async def _broken_credential() -> str:
     return str(1 // 0)
+
+
+@pytest.mark.rules("C4.5")
+async def test_a_wait_for_the_next_try_can_be_cut_short() -> None:
+    clock = ManualClock()
+    server = ScriptedServer()
+    async with _connect(server, clock=clock) as client:
+        session = await client.open()
+        session.retry_now()  # nothing is waited for
+        server.sessions[session.id].reset(60_000)
+        await _phase(session, "retrying")
+        assert session.connection.value.next_try_ms == 60_000
+        session.retry_now()
+        await _phase(session, "live")
+        assert clock.now_ms() == 0

@@ -128,7 +128,30 @@ async def test_of_many_frames_at_once_those_before_a_hole_are_passed_on() -> Non
             for event in [await anext(session.events) for _ in range(4)]
         ]
         assert kinds == ["Envelope", "hm", "Hel", "Rebuilt"]
-        assert sum(call.operation.name == "get_view" for call in server.calls) == 2
+        assert _count(server, "get_view") == 2
+
+
+@pytest.mark.rules("C1.3", "C4.2")
+async def test_what_came_at_once_with_bytes_that_are_no_frame_comes_again_once() -> None:
+    server = ScriptedServer()
+    async with _open(server) as session:
+        (log,) = server.sessions.values()
+        _write(server, "msg_1", "hm", "Hel")
+        _end(server, "msg_1", "hm", "Hello")
+        whole = b"".join(_frames(server)) + b"data: " + b"x" * 2**25
+        for reader in log.readers:
+            while not reader.empty():
+                reader.get_nowait()
+            reader.put_nowait(whole)
+        assert await _shown(session, server) == [("hm", "Hello")]
+        events = [await anext(session.events) for _ in range(2)]
+        assert [event.seq for event in events if isinstance(event, Envelope)] == [2, 3]
+        assert _count(server, "follow") == 2
+        assert _count(server, "get_view") == 1
+
+
+def _count(server: ScriptedServer, name: str) -> int:
+    return sum(call.operation.name == name for call in server.calls)
 
 
 def _frames(server: ScriptedServer) -> list[bytes]:

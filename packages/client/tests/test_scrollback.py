@@ -301,3 +301,29 @@ async def test_after_its_end_it_takes_nothing_and_gives_nothing(tmp_path: Path) 
 
 def _bodies(folder: Path) -> list[bytes]:
     return [file.read_bytes() for file in folder.iterdir()]
+
+
+async def test_a_broken_file_that_cannot_be_set_aside_is_done_without(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    path.write_bytes(b"This is no database, it is a letter. " * 200)
+    _block(tmp_path / "kept.db.broken")
+    kept = Scrollback(path)
+    assert await kept.load(SessionId("ses_1")) is None
+    assert [notice.code for notice in kept.notices] == ["scrollback_unavailable"]
+    await kept.close()
+
+
+def _block(path: Path) -> None:
+    (path / "in the way").mkdir(parents=True)
+
+
+async def test_of_many_views_at_once_the_newest_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    view = ScriptedServer().add_session(CreateSession(title="A talk")).view
+    kept = Scrollback(path)
+    for seq in range(200):
+        kept.keep(SessionId("ses_1"), msgspec.structs.replace(view, seq=seq))
+    await kept.close()
+    found = await _load(path, SessionId("ses_1"))
+    assert found is not None
+    assert found.seq == 199

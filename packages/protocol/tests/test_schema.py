@@ -62,9 +62,9 @@ def test_every_name_that_is_used_is_there() -> None:
 
 def test_a_shape_is_written_as_a_word_for_each_field() -> None:
     shapes = typescript_shapes()
-    assert '  Image: "type=image media_type:string data?:string|null file?:string|null",' in shapes
+    assert '  Image: "type=image media_type data?:| file?:|",' in shapes
     assert '  SessionRows: "sessions:SessionInfo[]",' in shapes
-    assert " answers:string[]{} " in shapes
+    assert " answers:[]{} " in shapes
 
 
 def test_what_is_only_sent_needs_no_shape() -> None:

@@ -163,23 +163,8 @@ export type Step = readonly [LinkState, readonly LinkEffect[]];
 
 type Answer = Extract<LinkInput, { attempt: number }>;
 
-const BOTH: readonly string[] = ["view", "stream"];
-const STREAM: readonly string[] = ["stream"];
-
-/** What must be under way for an answer to count. */
-const ANSWERS: Readonly<Record<Answer["type"], readonly string[]>> = {
-  heard: STREAM,
-  hello: STREAM,
-  stored: STREAM,
-  gap: STREAM,
-  lost: STREAM,
-  retry: STREAM,
-  reset: STREAM,
-  loaded: ["view"],
-  cut: BOTH,
-  refused: BOTH,
-  misfit: BOTH,
-};
+/** What may come of the view as well as of the stream. */
+const ENDINGS: ReadonlySet<string> = new Set(["cut", "refused", "misfit"]);
 
 /** The statuses below 500 that time can heal. */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
@@ -188,8 +173,7 @@ const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
 export function step(state: LinkState, given: LinkInput): Step {
   if (state.phase === "closed") return [state, []];
   if ("attempt" in given) {
-    const isMeant = given.attempt === state.attempt && ANSWERS[given.type].includes(state.doing);
-    return isMeant ? takeAnswer(state, given) : [state, []];
+    return isWaitedFor(state, given) ? takeAnswer(state, given) : [state, []];
   }
   switch (given.type) {
     case "start":
@@ -203,6 +187,12 @@ export function step(state: LinkState, given: LinkInput): Step {
     case "tick":
       return tick(state, given);
   }
+}
+
+function isWaitedFor({ attempt, doing }: LinkState, given: Answer): boolean {
+  if (given.attempt !== attempt) return false;
+  if (doing === "view") return given.type === "loaded" || ENDINGS.has(given.type);
+  return doing === "stream" && given.type !== "loaded";
 }
 
 function takeAnswer(state: LinkState, given: Answer): Step {
@@ -372,5 +362,5 @@ function rest(state: LinkState): LinkState {
 }
 
 function drop({ doing, attempt }: LinkState): readonly LinkEffect[] {
-  return BOTH.includes(doing) ? [{ type: "drop", attempt }] : [];
+  return doing === "view" || doing === "stream" ? [{ type: "drop", attempt }] : [];
 }

@@ -67,7 +67,13 @@ export function makeEntry(key: string): Entry {
 export function send<E extends Entry>(entry: E, nowMs: number): E {
   if (entry.doing === "pause") return tryOnce(entry);
   if (entry.doing === "try" || isKnown(entry)) return entry;
-  const fresh = { state: "sending", failures: 0, begun_ms: nowMs, code: null, message: "" } as const;
+  const fresh = {
+    state: "sending",
+    failures: 0,
+    begun_ms: nowMs,
+    code: null,
+    message: "",
+  } as const;
   return tryOnce({ ...entry, ...fresh });
 }
 

@@ -6,6 +6,11 @@ export function formatSpan(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
+/** Milliseconds until a time of the server's, by its own clock; 0 when it has passed. */
+export function leftMs(until: string, nowMs: number, clockAheadMs: number): number {
+  return Math.max(0, Date.parse(until) - nowMs - clockAheadMs);
+}
+
 /** How long something took, such as `0.4 s`, `12 s` or `3:05`. */
 export function formatDuration(ms: number): string {
   if (ms < 9_950) return `${(ms / 1000).toFixed(1)} s`;

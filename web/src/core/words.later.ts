@@ -3,6 +3,37 @@
 import { addWords } from "./i18n.ts";
 
 export const EN_LATER = {
+  // Until these are there, an answer is told in the words of the server.
+  "error.forbidden": "That is not allowed here.",
+  "error.not_found": "That is not here.",
+  "error.gone": "That is over.",
+  "error.conflict": "Somebody was quicker, or it has changed.",
+  "error.rate_limited": "Too much at once. Try again shortly.",
+  "error.capacity_exceeded": "The server is full. Try again shortly.",
+  "error.payload_too_large": "That is too large.",
+  "error.draining": "The server is restarting.",
+  "error.store_full": "The server's disk is full.",
+
+  "turn.writing": "Writing",
+  "turn.working": "Working",
+  "turn.waiting.you": "Waiting for you",
+  "turn.waiting": "Waiting ({reason})",
+  "turn.waiting.model": "Waiting for the model to be fetched and loaded",
+  "turn.waiting.rate": "Waiting for the provider",
+  "turn.waiting.left": "{span} left",
+  "turn.resumed": "Went on after a restart",
+  "compose.held": "Waits its turn",
+  "send.sending": "Sending…",
+  "send.accepted": "Sent",
+  "send.refused": "Not sent: {message}",
+  "send.edit": "Edit",
+  "link.connecting": "Connecting…",
+  "link.retrying": "Reconnecting…",
+  "link.recovering": "Catching up…",
+  "link.update": "A new version of this page is ready.",
+
+  "status.done": "Answer complete",
+  "status.ask": "Approval needed",
   "show.more": "Show all",
   "gate.title": "Sign in",
   "gate.lead": "This page talks to an agent that runs on {host}.",

@@ -75,6 +75,7 @@ export const ZH: Record<Word, string> = {
   "turn.waiting": "等待中（{reason}）",
   "turn.waiting.model": "正在下载并加载模型",
   "turn.waiting.rate": "等待模型服务",
+  "turn.waiting.left": "还剩 {span}",
   "turn.stopping": "正在停止…",
   "turn.resumed": "重启后继续",
 

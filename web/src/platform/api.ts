@@ -26,16 +26,21 @@ export class ApiFault extends Error {
   readonly again: boolean;
   /** Milliseconds until that can help. */
   readonly afterMs: number;
+  /** Whether a towline server said so, and not a proxy or a network's sign-in page (C4.7). */
+  readonly ours: boolean;
 
-  constructor(code: string, message: string, status = 0, again = false, afterMs = 0) {
+  constructor(code: string, message: string, more: Partial<FaultFacts> = {}) {
     super(message);
     this.name = "ApiFault";
     this.code = code;
-    this.status = status;
-    this.again = again;
-    this.afterMs = afterMs;
+    this.status = more.status ?? 0;
+    this.again = more.again ?? false;
+    this.afterMs = more.afterMs ?? 0;
+    this.ours = more.ours ?? false;
   }
 }
+
+type FaultFacts = Pick<ApiFault, "status" | "again" | "afterMs" | "ours">;
 
 /** What a call may be given. */
 export interface CallOptions<Name extends OperationName> {
@@ -70,13 +75,13 @@ export function addressOf(
 }
 
 /** Whole seconds of a `Retry-After` as milliseconds; 0 when there is none. */
-export function retryAfterMs(response: Response): number {
+function retryAfterMs(response: Response): number {
   const seconds = Number(response.headers.get("retry-after"));
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
 }
 
 /** Why an answer of success is not one of ours; nothing when it is. */
-export function foreignAnswer(
+function foreignAnswer(
   response: Response,
 ): "contract_unavailable" | "version_mismatch" | undefined {
   const contract = response.headers.get(CONTRACT_HEADER);
@@ -101,20 +106,40 @@ async function send(name: OperationName, options: CallOptions<OperationName>): P
     options.signal?.throwIfAborted();
     const slow = error instanceof DOMException && error.name === "TimeoutError";
     const code = slow ? "timeout" : "network";
-    throw new ApiFault(code, t(`error.${code}`), 0, true);
+    throw new ApiFault(code, t(`error.${code}`), { again: true });
   }
 }
 
+/** Why an answer is no good one. */
 async function readProblem(response: Response): Promise<ApiFault> {
   const { status } = response;
+  const ours = response.headers.has(CONTRACT_HEADER) || status === 444;
   const raw: unknown = await response.json().catch(() => undefined);
   const problem = readAs<Problem>("Problem", raw);
   // An empty 444 is how a server with silent errors says 401.
   const code = problem?.code ?? (status === 401 || status === 444 ? "unauthorized" : "http");
   const message = tMaybe(`error.${code}`) ?? problem?.detail ?? t("error.http", { status });
-  const again = problem ? problem.retry === "same_request" : status >= 500;
-  const waitMs = Math.max(retryAfterMs(response), (problem?.retry_after_s ?? 0) * 1000);
-  return new ApiFault(code, message, status, again, waitMs);
+  const again = problem ? problem.retry === "same_request" : !ours || status >= 500;
+  const afterMs = Math.max(retryAfterMs(response), (problem?.retry_after_s ?? 0) * 1000);
+  return new ApiFault(code, message, { status, again, afterMs, ours });
+}
+
+function makeForeign(code: "contract_unavailable" | "version_mismatch", status: number): ApiFault {
+  const word = code === "version_mismatch" ? "link.version" : "link.unavailable";
+  return new ApiFault(code, t(word), { status });
+}
+
+/**
+ * Lets a good answer pass.
+ *
+ * @throws ApiFault when it is none
+ */
+export async function checkAnswer(response: Response): Promise<void> {
+  if (!response.ok) throw await readProblem(response);
+  const foreign = foreignAnswer(response);
+  if (!foreign) return;
+  await response.body?.cancel();
+  throw makeForeign(foreign, response.status);
 }
 
 /**
@@ -128,18 +153,15 @@ export async function call<Name extends OperationName>(
 ): Promise<Operations[Name]["answer"]> {
   if (!OPERATIONS[name]) {
     await learn().catch(() => {
-      throw new ApiFault("network", t("error.network"), 0, true);
+      throw new ApiFault("network", t("error.network"), { again: true });
     });
   }
   const response = await send(name, options);
-  if (!response.ok) throw await readProblem(response);
-  const foreign = foreignAnswer(response);
+  await checkAnswer(response);
   const shape = OPERATIONS[name]?.[2];
-  if (!foreign && !shape) return null as Operations[Name]["answer"];
-  const raw: unknown = foreign ? undefined : await response.json().catch(() => undefined);
-  const answer = readAs<Operations[Name]["answer"]>(shape ?? "", raw);
+  if (!shape) return null as Operations[Name]["answer"];
+  const raw: unknown = await response.json().catch(() => undefined);
+  const answer = readAs<Operations[Name]["answer"]>(shape, raw);
   if (answer) return answer;
-  const code = foreign ?? "contract_unavailable";
-  const word = code === "version_mismatch" ? "link.version" : "link.unavailable";
-  throw new ApiFault(code, t(word), response.status);
+  throw makeForeign("contract_unavailable", response.status);
 }

@@ -1,31 +1,34 @@
 /** One session's stream: does what the link machine says and hands on what comes. */
 
 import {
-  type Cut,
+  type Failure,
+  type Happening,
   IDLE,
-  LINK_TIMES,
+  LINK_POLICY,
   type LinkEffect,
-  type LinkInput,
   type LinkState,
-  type LinkTimes,
-  stepLink,
-  type Timer,
+  step,
 } from "../core/link.ts";
 import { SseDecoder } from "../core/sse.ts";
 import { decodeFrame, type Incoming } from "../protocol/events.ts";
-import { CONTRACT_HEADER, type Hello, type SessionView } from "../protocol/types.gen.ts";
-import { ApiFault, addressOf, call, foreignAnswer, retryAfterMs } from "./api.ts";
+import type { Fault, Hello, SessionView } from "../protocol/types.gen.ts";
+import { ApiFault, addressOf, call, checkAnswer } from "./api.ts";
+import { nowMs } from "./clock.ts";
+
+const NEVER = Number.POSITIVE_INFINITY;
 
 /** Who takes what the stream brings. */
 export interface LiveSink {
   /** A view that replaces what there was. */
   view(view: SessionView): void;
-  /** Frames in order; tells the last number held and whether something was missed. */
-  frames(frames: readonly Incoming[]): { seq: number; lost: boolean };
+  /** Frames in order, doubles left out; tells whether something was missed in them. */
+  frames(frames: readonly Incoming[]): { lost: boolean };
   /** The first frame of a connection. */
   hello(hello: Hello): void;
-  /** The connection's state, each time it has changed. */
+  /** The connection's state, each time that it shows. */
   link(state: LinkState): void;
+  /** Nothing more is tried until `start`. */
+  gaveUp(fault: Fault): void;
 }
 
 /** Follows one session. */
@@ -36,57 +39,97 @@ export class Live {
   readonly #session: string;
   readonly #reader: string;
   readonly #sink: LiveSink;
-  readonly #times: LinkTimes;
-  readonly #timers = new Map<Timer, ReturnType<typeof setTimeout>>();
-  #state = IDLE;
+  #state: LinkState;
   #request: AbortController | undefined;
+  #fetched: SessionView | undefined;
+  #complaint = "";
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timerMs = NEVER;
 
   /**
    * @param reader this page's own name: a new connection of it replaces the old one (C3.9)
    */
-  constructor(session: string, reader: string, sink: LiveSink, times = LINK_TIMES) {
+  constructor(session: string, reader: string, sink: LiveSink, policy = LINK_POLICY) {
     this.#session = session;
     this.#reader = reader;
     this.#sink = sink;
-    this.#times = times;
+    this.#state = { ...IDLE, policy };
   }
 
-  /** Tells the machine something. */
-  put(input: LinkInput): void {
+  /** Wants the line. */
+  start(turnRunning: boolean): void {
+    this.#put({ type: "start", turn_running: turnRunning });
+  }
+
+  /** Does without the line for a while, since `agoMs` milliseconds. */
+  stop(agoMs = 0): void {
+    this.#put({ type: "stop" }, agoMs);
+  }
+
+  /** Ends the line for good. */
+  close(): void {
+    this.#put({ type: "close" });
+  }
+
+  /** Waits no longer for the next try. */
+  retryNow(): void {
+    this.#put({ type: "retry_now" });
+  }
+
+  /** Tells the machine something; says whether it was a stored event that counts. */
+  #put(happening: Happening, agoMs = 0): boolean {
     const before = this.#state;
-    const world = { random: Math.random(), times: this.#times };
-    const [state, effects] = stepLink(before, input, world);
+    const moment = { now_ms: nowMs() - agoMs, random: Math.random() };
+    const [state, effects] = step(before, { ...happening, ...moment });
     this.#state = state;
     for (const effect of effects) this.#perform(effect);
-    if (state !== before) this.#sink.link(state);
+    this.#arm();
+    const isNews =
+      state.phase !== before.phase ||
+      state.doing !== before.doing ||
+      state.attempt !== before.attempt;
+    if (isNews) this.#sink.link(this.#state);
+    return effects.some(({ type }) => type === "deliver");
   }
 
   #perform(effect: LinkEffect): void {
     switch (effect.type) {
-      case "abort":
+      case "drop":
         this.#request?.abort();
-        this.#request = undefined;
         break;
-      case "arm": {
-        const { timer, attempt, ms } = effect;
-        clearTimeout(this.#timers.get(timer));
-        this.#timers.set(
-          timer,
-          setTimeout(() => this.put({ type: "timer", timer, attempt }), ms),
-        );
-        break;
-      }
-      case "disarm":
-        clearTimeout(this.#timers.get(effect.timer));
-        this.#timers.delete(effect.timer);
-        break;
-      case "fetch_view":
+      case "load_view":
         void this.#fetchView(effect.attempt);
         break;
-      case "follow":
+      case "connect":
         void this.#follow(effect.attempt, effect.after);
         break;
+      case "adopt":
+        if (this.#fetched) this.#sink.view(this.#fetched);
+        this.#fetched = undefined;
+        break;
+      case "give_up":
+        this.#sink.gaveUp(faultOf(effect.reason, effect.attempts, this.#complaint));
+        break;
+      case "deliver":
+        break;
     }
+  }
+
+  /**
+   * One timer for the moment that the machine waits for. That moves with each byte, so the timer is
+   * left to ring too early, which does no harm, and set anew only when it would ring too late.
+   */
+  #arm(): void {
+    const wakeMs = this.#state.wake_ms ?? NEVER;
+    if (wakeMs !== NEVER && wakeMs >= this.#timerMs) return;
+    clearTimeout(this.#timer);
+    this.#timerMs = wakeMs;
+    if (wakeMs !== NEVER) this.#timer = setTimeout(() => this.#ring(), wakeMs - nowMs());
+  }
+
+  #ring(): void {
+    this.#timerMs = NEVER;
+    this.#put({ type: "tick" });
   }
 
   #signal(): AbortSignal {
@@ -99,10 +142,11 @@ export class Live {
       const path = { session: this.#session };
       const { log, seq, view } = await call("get_view", { path, signal: this.#signal() });
       if (attempt !== this.#state.attempt) return;
-      this.#sink.view(view);
-      this.put({ type: "view", attempt, log, seq });
+      this.#fetched = view;
+      const ends = view.closed !== null;
+      this.#put({ type: "loaded", attempt, log, seq, ends });
     } catch (error) {
-      this.put({ type: "cut", attempt, cut: cutOf(error) });
+      this.#end(error, attempt);
     }
   }
 
@@ -115,90 +159,99 @@ export class Live {
         cache: "no-store",
         signal: this.#signal(),
       });
-      const cut = cutOfHead(response);
-      if (cut) {
-        await response.body?.cancel();
-        this.put({ type: "cut", attempt, cut });
-        return;
-      }
-      this.put({ type: "head", attempt });
+      await checkAnswer(response);
+      this.#put({ type: "heard", attempt });
       await this.#pump(response, attempt);
-      this.put({ type: "cut", attempt, cut: { kind: "ended" } });
-    } catch {
-      // Whatever the engine calls it: what we did not end ourselves is a cut.
-      this.put({ type: "cut", attempt, cut: { kind: "network" } });
+      this.#put({ type: "cut", attempt });
+    } catch (error) {
+      this.#end(error, attempt);
     }
+  }
+
+  /** Tells the machine how a request ended; what is no answer at all is a cut, whatever it is called. */
+  #end(error: unknown, attempt: number): void {
+    if (attempt !== this.#state.attempt) return;
+    this.#complaint = error instanceof ApiFault ? error.message : "";
+    this.#put(endingOf(error, attempt));
   }
 
   async #pump(response: Response, attempt: number): Promise<void> {
     const decoder = new SseDecoder();
     const reader = response.body?.getReader();
     let told: number | undefined;
-    while (reader && attempt === this.#state.attempt) {
+    while (reader && this.#reads(attempt)) {
       const { done, value } = await reader.read();
       if (done) return;
+      this.#put({ type: "heard", attempt });
       const events = decoder.feed(value);
-      const isNew = decoder.retry !== told;
-      told = decoder.retry;
-      this.put({ type: "bytes", attempt, ...(isNew && told !== undefined && { retryMs: told }) });
       this.#take(
         events.map(({ event, data }) => decodeFrame(event, data)),
         attempt,
       );
+      if (decoder.retry === undefined || decoder.retry === told) continue;
+      told = decoder.retry;
+      this.#put({ type: "retry", attempt, retry_ms: told });
     }
+  }
+
+  /** Whether the stream of this attempt is still the one that counts. */
+  #reads(attempt: number): boolean {
+    return attempt === this.#state.attempt && this.#state.doing === "stream";
   }
 
   /** Control frames go to the machine, the rest to the sink, in order. */
   #take(frames: Incoming[], attempt: number): void {
     let batch: Incoming[] = [];
     const handOver = (): void => {
-      if (batch.length === 0 || attempt !== this.#state.attempt) return;
-      const { seq, lost } = this.#sink.frames(batch);
+      const isLost = batch.length > 0 && this.#sink.frames(batch).lost;
       batch = [];
-      if (lost) this.put({ type: "lost", attempt });
-      else if (seq !== this.#state.cursor) this.put({ type: "applied", attempt, seq });
+      if (isLost) this.#put({ type: "lost", attempt });
     };
     for (const frame of frames) {
-      if (frame.kind === "envelope" || frame.kind === "partial") batch.push(frame);
-      else {
+      if (!this.#reads(attempt)) break;
+      if (frame.kind !== "envelope" && frame.kind !== "partial") {
         handOver();
         this.#takeControl(frame, attempt);
-      }
+      } else if (this.#counts(frame, attempt)) batch.push(frame);
     }
     handOver();
   }
 
+  /** Whether a frame is new: deltas and partials are, a stored event when the machine says so. */
+  #counts(frame: Incoming, attempt: number): boolean {
+    if (frame.kind !== "envelope" || typeof frame.value.seq !== "number") return true;
+    const { seq, event } = frame.value;
+    return this.#put({ type: "stored", attempt, seq, ends: event.type === "session_closed" });
+  }
+
   #takeControl(frame: Incoming, attempt: number): void {
-    if (attempt !== this.#state.attempt) return;
     if (frame.kind === "hello") {
       this.#sink.hello(frame.value);
-      this.put({ type: "hello", attempt, log: frame.value.log });
+      this.#put({ type: "hello", attempt, log: frame.value.log });
     } else if (frame.kind === "gap") {
-      this.put({ type: "lost", attempt });
+      this.#put({ type: "gap", attempt });
     } else if (frame.kind === "reset") {
-      this.put({ type: "reset", attempt, retryMs: frame.value.retry_ms });
+      this.#put({ type: "reset", attempt, retry_ms: frame.value.retry_ms });
     } else if (frame.kind === "broken") {
       this.broken += 1;
     }
   }
 }
 
-function cutOfHead(response: Response): Cut | undefined {
-  if (response.ok) {
-    const failure = foreignAnswer(response);
-    return failure && { kind: "foreign", failure };
+function endingOf(error: unknown, attempt: number): Happening {
+  if (!(error instanceof ApiFault)) return { type: "cut", attempt };
+  const { code, ours: contract, afterMs: retry_after_ms } = error;
+  if (code === "contract_unavailable" || code === "version_mismatch") {
+    return { type: "misfit", attempt, reason: code };
   }
-  const { status } = response;
-  const contract = response.headers.get(CONTRACT_HEADER);
-  return { kind: "status", status, contract, retryAfterMs: retryAfterMs(response) };
+  if (error.status === 0) return { type: "cut", attempt };
+  const status = code === "unauthorized" ? 401 : error.status;
+  return { type: "refused", attempt, status, contract, retry_after_ms };
 }
 
-function cutOf(error: unknown): Cut {
-  if (!(error instanceof ApiFault) || error.status === 0) return { kind: "network" };
-  const { code, status, afterMs } = error;
-  if (code === "contract_unavailable" || code === "version_mismatch") {
-    return { kind: "foreign", failure: code };
-  }
-  const contract = code === "http" ? null : "1";
-  return { kind: "status", status, contract, retryAfterMs: afterMs };
+/** Why nothing more is tried, as the contract's faults say it (C4.6). */
+function faultOf(reason: Failure, attempts: number, message: string): Fault {
+  const code = reason === "contract_unavailable" ? "capability_unavailable" : reason;
+  if (reason !== "unauthorized") return { code, message };
+  return { code, message, scope: "client.auth", details: { attempts } };
 }

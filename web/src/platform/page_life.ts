@@ -1,15 +1,13 @@
 /** The page's comings and goings, told to whoever keeps a connection. */
 
-import { HIDDEN_GRACE_MS, type Wake, wake } from "../core/lifecycle.ts";
+import { HIDDEN_GRACE_MS, wasAway } from "../core/lifecycle.ts";
 
 /** Who keeps a connection. */
 export interface Resident {
-  /** Whether a turn runs now. */
-  working(): boolean;
-  /** The page has been out of sight for longer than a moment. */
-  hidden(): void;
-  /** The page is seen again. */
-  woken(how: Exclude<Wake, "stay">): void;
+  /** The page has been out of sight for longer than a moment: for so many milliseconds. */
+  hidden(awayMs: number): void;
+  /** The page is seen again after so many milliseconds. It may have slept without being told so. */
+  woken(awayMs: number): void;
   /** The device has a network again. */
   online(): void;
 }
@@ -21,17 +19,18 @@ export function watchPageLife(resident: Resident): () => void {
   const stop = new AbortController();
   const options = { signal: stop.signal };
 
+  // The wall's clock: the other one stands still in some browsers while the device sleeps.
+  const away = (): number => (hiddenAt === undefined ? 0 : Math.max(0, Date.now() - hiddenAt));
   const leave = (): void => {
     hiddenAt ??= Date.now();
     clearTimeout(timer);
-    timer = setTimeout(() => resident.hidden(), HIDDEN_GRACE_MS);
+    timer = setTimeout(() => resident.hidden(away()), HIDDEN_GRACE_MS);
   };
   const comeBack = (thawed: boolean): void => {
     clearTimeout(timer);
-    const awayMs = hiddenAt === undefined ? 0 : Date.now() - hiddenAt;
+    const awayMs = away();
     hiddenAt = undefined;
-    const how = wake({ awayMs, thawed, working: resident.working() });
-    if (how !== "stay") resident.woken(how);
+    if (wasAway({ awayMs, thawed })) resident.woken(awayMs);
   };
 
   document.addEventListener(

@@ -48,11 +48,11 @@ function own<T>(table: Record<string, T>, key: unknown): T | undefined {
 }
 
 const PLAIN: Record<string, (value: unknown) => boolean> = {
-  any: () => true,
-  boolean: (value) => typeof value === "boolean",
-  integer: (value) => Number.isSafeInteger(value),
-  number: (value) => typeof value === "number",
-  string: (value) => typeof value === "string",
+  a: () => true,
+  b: (value) => typeof value === "boolean",
+  i: (value) => Number.isSafeInteger(value),
+  n: (value) => typeof value === "number",
+  "": (value) => typeof value === "string",
 };
 
 /** A struct as its row says: its tag, and its fields with whether they must be there. */
@@ -76,9 +76,9 @@ function shapeOf(name: string): StructShape {
   if (row === undefined) throw new Mismatch();
   found = { tag: undefined, fields: [] };
   for (const word of row.split(" ")) {
-    const [, field = "", mark, rest = ""] = /^(\w+)(=|\??:)(.+)$/.exec(word) ?? [];
+    const [, field = "", mark, rest = ""] = /^(\w+)(=|\?)?:?(.*)$/.exec(word) ?? [];
     if (mark === "=") found.tag = [field, rest];
-    else if (mark) found.fields.push([field, rest, mark === ":"]);
+    else if (field) found.fields.push([field, rest, mark !== "?"]);
   }
   known.set(name, found);
   return found;
@@ -90,7 +90,7 @@ function readValue(shape: string, value: unknown): unknown {
     if (!plain(value)) throw new Mismatch();
     return value;
   }
-  if (shape.endsWith("|null")) return value === null ? null : readValue(shape.slice(0, -5), value);
+  if (shape.endsWith("|")) return value === null ? null : readValue(shape.slice(0, -1), value);
   const inner = shape.slice(0, -2);
   if (shape.endsWith("[]")) {
     if (!Array.isArray(value)) throw new Mismatch();

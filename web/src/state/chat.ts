@@ -2,19 +2,20 @@
 
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { IDLE, type LinkState } from "../core/link.ts";
-import { emptyView, reduceAll } from "../core/reducer.ts";
-import { ApiFault, call } from "../platform/api.ts";
+import { emptyView, reduce } from "../core/reducer.ts";
+import { ApiFault } from "../platform/api.ts";
 import { Live, type LiveSink } from "../platform/live.ts";
 import type { Incoming } from "../protocol/events.ts";
 import type {
   AnswerQuestion,
   CallView,
+  Fault,
   Hello,
   PermissionRequested,
   SessionView,
 } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
-import { settleOutbox } from "./outbox.ts";
+import { deliver, hurryOutbox, newKey, settleOutbox } from "./outbox.ts";
 
 /** The build that the server holds, once it is known. */
 export const serverBuild = signal<string | null>(null);
@@ -53,6 +54,8 @@ export class Chat implements LiveSink {
     return new Map([...calls, ...open_calls].map((entry) => [entry.call, entry]));
   });
   readonly #live: Live;
+  /** The view without what this page itself has to say of the connection. */
+  #told = emptyView();
 
   constructor(session: string, reader: string) {
     this.session = session;
@@ -64,29 +67,33 @@ export class Chat implements LiveSink {
     return computed(() => this.#calls.value.get(id));
   }
 
-  /** Connects; with `fresh` from the view. */
-  start(fresh = false): void {
-    this.#live.put({ type: "start", fresh });
+  /** Connects, also after a failure. */
+  start(): void {
+    if (this.state.peek().phase === "failed") this.current.value = this.#told;
+    this.#live.start(this.#told.turn !== null);
   }
 
-  /** Leaves the connection; nothing of the session is lost. */
-  stop(): void {
-    this.#live.put({ type: "stop" });
+  /** Leaves the connection, since `agoMs` milliseconds; nothing of the session is lost. */
+  stop(agoMs = 0): void {
+    this.#live.stop(agoMs);
   }
 
+  /** Waits no longer: a person asks, or the device has a network again. */
   retryNow(): void {
-    const { phase } = this.state.peek();
-    this.#live.put({ type: phase === "failed" ? "start" : "retry_now" });
+    if (this.state.peek().phase === "failed") this.start();
+    else this.#live.retryNow();
+    hurryOutbox();
   }
 
   view(view: SessionView): void {
     this.#show(view);
   }
 
-  frames(frames: readonly Incoming[]): { seq: number; lost: boolean } {
-    const next = reduceAll(this.current.peek(), frames);
+  frames(frames: readonly Incoming[]): { lost: boolean } {
+    let next = this.#told;
+    for (const frame of frames) next = reduce(next, frame);
     this.#show(next);
-    return { seq: next.seq, lost: next.lost };
+    return { lost: next.lost };
   }
 
   hello(hello: Hello): void {
@@ -96,11 +103,11 @@ export class Chat implements LiveSink {
 
   link(state: LinkState): void {
     this.state.value = state;
-    if (state.failure === "unauthorized") signOut(true);
-    // A closed session replays and ends: there is nothing to come back for.
-    if (state.phase === "retrying" && this.current.peek().closed !== null) {
-      this.#live.put({ type: "close" });
-    }
+    if (state.failed === "unauthorized") signOut(true);
+  }
+
+  gaveUp(fault: Fault): void {
+    this.current.value = { ...this.#told, fault };
   }
 
   /** Asks the server to stop the running turn; the turn ends when its last event says so. */
@@ -108,56 +115,49 @@ export class Chat implements LiveSink {
     const turn = this.turn.peek();
     if (!turn) return;
     this.stopping.value = turn.id;
-    const done = await this.#ask(() =>
-      call("interrupt", { path: { session: this.session }, body: { turn: turn.id } }),
+    this.complaint.value = null;
+    const path = { session: this.session };
+    const complaint = await complaintOf(
+      deliver("interrupt", { path, key: newKey(), body: { turn: turn.id } }),
     );
-    if (!done) this.stopping.value = null;
+    // What came to its end meanwhile needs no stop any more.
+    if (complaint === null || this.stopping.peek() !== turn.id) return;
+    this.complaint.value = complaint;
+    this.stopping.value = null;
   }
 
   /** Answers a permission request; tells what was wrong when the answer was not taken. */
   async answer(request: PermissionRequested, option: string, key: string): Promise<string | null> {
     const { permission, digest } = request;
     const path = { session: this.session, permission };
-    return this.#answer(() => call("answer_permission", { path, key, body: { option, digest } }));
+    return complaintOf(deliver("answer_permission", { path, key, body: { option, digest } }));
   }
 
   /** Answers all items of a question; tells what was wrong when the answers were not taken. */
   async answerQuestion(question: string, answers: Answers, key: string): Promise<string | null> {
     const path = { session: this.session, question };
-    return this.#answer(() => call("answer_question", { path, key, body: { answers } }));
-  }
-
-  async #answer(request: () => Promise<unknown>): Promise<string | null> {
-    try {
-      await request();
-      return null;
-    } catch (error) {
-      if (!(error instanceof ApiFault)) throw error;
-      if (error.code === "unauthorized") signOut(true);
-      return error.message;
-    }
-  }
-
-  async #ask(request: () => Promise<unknown>): Promise<boolean> {
-    this.complaint.value = null;
-    try {
-      await request();
-      return true;
-    } catch (error) {
-      if (!(error instanceof ApiFault)) throw error;
-      if (error.code === "unauthorized") signOut(true);
-      else this.complaint.value = error.message;
-      return false;
-    }
+    return complaintOf(deliver("answer_question", { path, key, body: { answers } }));
   }
 
   #show(view: SessionView): void {
+    this.#told = view;
     batch(() => {
       this.current.value = view;
       this.loaded.value = true;
       if (view.turn?.id !== this.stopping.peek()) this.stopping.value = null;
       settleOutbox(view);
     });
+  }
+}
+
+/** Why a command was not done; nothing when it was. */
+async function complaintOf(command: Promise<unknown>): Promise<string | null> {
+  try {
+    await command;
+    return null;
+  } catch (error) {
+    if (!(error instanceof ApiFault)) throw error;
+    return error.message;
   }
 }
 

@@ -1,24 +1,34 @@
-/** The prompts of this page that the log does not hold yet. */
+/** What is on its way to the server: the prompts of this page, and the other commands. */
 
 import { signal } from "@preact/signals";
 import { Drafts } from "../core/drafts.ts";
+import { t } from "../core/i18n.ts";
 import { makeKey } from "../core/ids.ts";
 import {
   afterTry,
+  type Entry,
   makeEntry,
-  type OutboxEntry,
-  type Outcome,
-  retryEntry,
-  withoutSeen,
+  send,
+  settle,
+  type TryOutcome,
+  tick,
 } from "../core/outbox.ts";
-import { ApiFault, call } from "../platform/api.ts";
-import type { SessionView } from "../protocol/types.gen.ts";
+import { ApiFault, type CallOptions, call, type OperationName } from "../platform/api.ts";
+import { nowMs } from "../platform/clock.ts";
+import type { Operations, SessionView } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
 import { go, route } from "./router.ts";
 import { putSession } from "./sessions.ts";
 
-/** All entries, oldest first. */
-export const outbox = signal<readonly OutboxEntry[]>([]);
+/** One prompt on its way. */
+export interface PromptEntry extends Entry {
+  /** Where it goes; `null` for a session that it begins. */
+  readonly session: string | null;
+  readonly text: string;
+}
+
+/** All prompts that the log does not hold yet, oldest first. */
+export const outbox = signal<readonly PromptEntry[]>([]);
 
 /** What was typed and not taken yet. */
 export const drafts = new Drafts({
@@ -32,11 +42,16 @@ export function newKey(): string {
   return makeKey((bytes) => crypto.getRandomValues(bytes));
 }
 
-function put(entry: OutboxEntry): void {
+/** A prompt that was never sent. */
+export function makePrompt(key: string, session: string | null, text: string): PromptEntry {
+  return { ...makeEntry(key), session, text };
+}
+
+function put(entry: PromptEntry): void {
   outbox.value = outbox.peek().map((other) => (other.key === entry.key ? entry : other));
 }
 
-function find(key: string): OutboxEntry | undefined {
+function find(key: string): PromptEntry | undefined {
   return outbox.peek().find((entry) => entry.key === key);
 }
 
@@ -47,68 +62,125 @@ export function dropEntry(key: string): void {
 
 /** Takes out what the view shows as messages or as waiting prompts. */
 export function settleOutbox(view: SessionView): void {
-  if (outbox.peek().length === 0) return;
-  const seen = [...view.messages, ...view.queue].map((entry) => entry.key ?? "");
-  outbox.value = withoutSeen(outbox.peek(), new Set(seen));
+  const entries = outbox.peek();
+  if (entries.length === 0) return;
+  const keys = (all: readonly { key?: string | null }[]) =>
+    new Set(all.map(({ key }) => key ?? ""));
+  const settled = settle(entries, keys(view.queue), keys(view.messages));
+  if (settled === entries) return;
+  outbox.value = settled.filter(({ state }) => state !== "queued" && state !== "delivered");
 }
 
 /** Sends a text to a session, or begins one with it. */
 export function sendText(session: string | null, text: string): void {
-  const entry = makeEntry(newKey(), session, text, Date.now());
+  const entry = makePrompt(newKey(), session, text);
   outbox.value = [...outbox.peek(), entry];
-  void attempt(entry);
+  sendAgain(entry.key);
 }
 
-/** Sends an entry once more, under its own key. */
+/** Sends an entry, at once and under its own key, unless it is under way. */
 export function sendAgain(key: string): void {
   const entry = find(key);
-  if (!entry || entry.state === "sending") return;
-  const again = retryEntry(entry, Date.now());
-  put(again);
-  void attempt(again);
-}
-
-async function attempt(entry: OutboxEntry): Promise<void> {
-  const outcome = await trySend(entry);
-  if (outcome.kind === "accepted") drafts.accepted(entry.session, entry.text);
-  const now = find(entry.key);
-  if (!now) return; // the log was quicker, or a person took it back
-  const [next, waitMs] = afterTry(now, outcome, Date.now());
+  const next = entry && send(entry, nowMs());
+  if (!next || next === entry) return;
   put(next);
-  if (waitMs !== undefined) setTimeout(() => void continueWith(entry.key), waitMs);
+  void carry({ read: () => find(key), write: put, attempt: tryPrompt });
 }
 
-async function continueWith(key: string): Promise<void> {
-  const entry = find(key);
-  if (entry?.state === "sending") await attempt(entry);
+/** Lets nothing wait any longer that waits for its next try. */
+export function hurryOutbox(): void {
+  for (const { key, doing } of outbox.peek()) if (doing === "pause") sendAgain(key);
 }
 
-async function trySend(entry: OutboxEntry): Promise<Outcome> {
-  try {
-    if (entry.session === null) await begin(entry);
-    else await prompt(entry, entry.session);
-    return { kind: "accepted" };
-  } catch (error) {
-    if (!(error instanceof ApiFault)) throw error;
-    if (error.code === "unauthorized") signOut(true);
-    if (error.again) return { kind: "again", message: error.message, afterMs: error.afterMs };
-    return { kind: "refused", message: error.message };
+/** Where an entry is kept, and how it is tried. */
+interface Load<E extends Entry> {
+  read(): E | undefined;
+  write(entry: E): void;
+  attempt(entry: E, signal: AbortSignal): Promise<TryOutcome>;
+}
+
+/** Does what an entry says until it is nothing more, or somebody else has taken it over. */
+async function carry<E extends Entry>(load: Load<E>): Promise<void> {
+  for (let entry = load.read(); entry && entry.wake_ms !== null; entry = load.read()) {
+    const leftMs = Math.max(0, entry.wake_ms - nowMs());
+    if (entry.doing === "pause") {
+      await new Promise((resolve) => setTimeout(resolve, leftMs));
+      if (load.read() !== entry) return;
+      load.write(tick(entry, nowMs()));
+    } else {
+      const outcome = await load.attempt(entry, AbortSignal.timeout(leftMs));
+      const now = load.read();
+      if (now) load.write(afterTry(now, entry.attempt, outcome, nowMs()));
+    }
   }
 }
 
-async function prompt({ key, text }: OutboxEntry, session: string): Promise<void> {
+/**
+ * Does an operation under one key, again and again until the server has acknowledged it.
+ *
+ * @throws ApiFault when it is refused, or when no answer came in two minutes
+ */
+export async function deliver<Name extends OperationName>(
+  name: Name,
+  options: CallOptions<Name> & { key: string },
+): Promise<Operations[Name]["answer"]> {
+  let entry = send(makeEntry(options.key), nowMs());
+  let answer: { value: Operations[Name]["answer"] } | undefined;
+  await carry({
+    read: () => entry,
+    write: (next) => {
+      entry = next;
+    },
+    attempt: (_entry, signal) =>
+      outcomeOf(async () => {
+        answer = { value: await call(name, { ...options, signal }) };
+      }),
+  });
+  if (answer) return answer.value;
+  const message = entry.state === "unknown" ? t("send.unknown") : entry.message;
+  throw new ApiFault(entry.code ?? "network", message);
+}
+
+async function tryPrompt(entry: PromptEntry, signal: AbortSignal): Promise<TryOutcome> {
+  const { key, session, text } = entry;
+  const outcome = await outcomeOf(() =>
+    session === null ? begin(entry, signal) : prompt(key, session, text, signal),
+  );
+  if (outcome.kind === "accepted") drafts.accepted(session, text);
+  return outcome;
+}
+
+async function outcomeOf(request: () => Promise<void>): Promise<TryOutcome> {
+  try {
+    await request();
+    return { kind: "accepted" };
+  } catch (error) {
+    if (error instanceof DOMException) return { kind: "again", code: "upstream_unavailable" };
+    if (!(error instanceof ApiFault)) throw error;
+    const { code, message, again, afterMs: after_ms, ours } = error;
+    if (code === "unauthorized" && ours) signOut(true);
+    return again ? { kind: "again", code, message, after_ms } : { kind: "refused", code, message };
+  }
+}
+
+async function prompt(
+  key: string,
+  session: string,
+  text: string,
+  signal: AbortSignal,
+): Promise<void> {
   const content = [{ type: "text", text }] as const;
-  await call("send_prompt", { path: { session }, key, body: { content, when: "auto" } });
+  await call("send_prompt", { path: { session }, key, body: { content, when: "auto" }, signal });
 }
 
 /** Makes the session with its first prompt, and goes there unless the reader went elsewhere. */
-async function begin(entry: OutboxEntry): Promise<void> {
-  const { key, text } = entry;
+async function begin({ key, text }: PromptEntry, signal: AbortSignal): Promise<void> {
   const prompt = [{ type: "text", text }] as const;
-  const made = await call("create_session", { key, body: { prompt, key } });
+  const made = await call("create_session", { key, body: { prompt, key }, signal });
   putSession(made);
   // From here on the entry belongs to the session: it is shown there until the log holds it.
   drafts.accepted(null, text);
-  if (find(key)) put({ ...entry, session: made.id });
+  const entry = find(key);
+  if (entry) put({ ...entry, session: made.id });
   if (route.peek().page === "new") go({ page: "chat", session: made.id }, true);
 }

@@ -14,9 +14,10 @@ import { Button } from "./base/Button.tsx";
 import { lazy } from "./base/lazy.tsx";
 import { ChatPage, Requests } from "./chat/ChatPage.tsx";
 import { preloadStreamer } from "./chat/Markdown.tsx";
+import { Pending, WorkingLine } from "./chat/MessageList.tsx";
 import { NewChatPage } from "./chat/NewChatPage.tsx";
 import { useViewport } from "./hooks/useViewport.ts";
-import { SessionList } from "./shell/AppShell.tsx";
+import { SessionList, Sheet } from "./shell/AppShell.tsx";
 import { ToolBody } from "./tools/ToolCard.tsx";
 
 const Gate = lazy(async () => (await import("./gate/Gate.tsx")).Gate);
@@ -64,8 +65,10 @@ function SignedIn() {
 
 /** What the first screen does without, before it is needed; what fails is asked for again then. */
 function fetchTheRest(): void {
-  const parts = [preloadStreamer, Requests.preload, ToolBody.preload, SessionList.preload];
-  void Promise.allSettled(parts.map((preload) => preload()));
+  const parts = [Pending, WorkingLine, Requests, ToolBody, SessionList, Sheet].map(
+    ({ preload }) => preload,
+  );
+  void Promise.allSettled([preloadStreamer, ...parts].map((preload) => preload()));
 }
 
 /** Opens the session that the route names, and leaves it when the route names another. */
@@ -79,13 +82,12 @@ function keepChat(): () => void {
     chat.peek()?.start();
   });
   const stopWatching = watchPageLife({
-    working: () => chat.peek()?.turn.peek() != null,
-    hidden: () => chat.peek()?.stop(),
+    hidden: (awayMs) => chat.peek()?.stop(awayMs),
     online: () => chat.peek()?.retryNow(),
-    woken: (how) => {
+    woken: (awayMs) => {
       const open = chat.peek();
-      if (how !== "resume") open?.stop();
-      open?.start(how === "rebuild");
+      open?.stop(awayMs);
+      open?.start();
     },
   });
   return () => {

@@ -337,12 +337,14 @@ class Pump:
 
     def _fold_until_lost(self, frames: list[Envelope | Partial]) -> list[Envelope | Partial]:
         """Fold one by one up to the hole; gives those before it."""
-        for count, frame in enumerate(frames):
+        folded: list[Envelope | Partial] = []
+        for frame in frames:
             view = reduce(self._view, frame)
             if view.lost:
-                return frames[:count]
+                break
             self._view = view
-        return frames
+            folded.append(frame)
+        return folded
 
     def _adopt(self) -> None:
         assert self._fetched is not None, "a view is adopted when it has come"

@@ -112,9 +112,10 @@ _FIRST: Final = frozenset({"auth", "session", "talk", "read", "answer"})
 
 _NOTATION: Final = (
     "Struct to its fields, a word each: `name:shape`, or `name?:shape` for one that may be left "
-    "out. The first word of a struct that a tag tells is `field=tag`. A shape is the name of a "
-    "plain kind, of a struct or of a union; behind it `[]` makes it a list, `{}` a map, and "
-    "`|null` says that it may be `null`."
+    "out. The first word of a struct that a tag tells is `field=tag`. A shape is a letter for a "
+    "plain kind (`a`nything, `b`oolean, `i`nteger, `n`umber), nothing for a string, or the name of "
+    "a struct or of a union; behind it `[]` makes it a list, `{}` a map, and `|` says that it may "
+    "be `null`. A `:` with nothing behind it is left out."
 )
 
 
@@ -216,11 +217,11 @@ def _union_name(parts: Iterable[types.Type]) -> str | None:
 
 
 _PLAIN: Final[dict[type[types.Type], tuple[str, str]]] = {
-    types.AnyType: ("unknown", "any"),
-    types.BoolType: ("boolean", "boolean"),
-    types.FloatType: ("number", "number"),
-    types.IntType: ("number", "integer"),
-    types.StrType: ("string", "string"),
+    types.AnyType: ("unknown", "a"),
+    types.BoolType: ("boolean", "b"),
+    types.FloatType: ("number", "n"),
+    types.IntType: ("number", "i"),
+    types.StrType: ("string", ""),
 }
 """Kind to its TypeScript type and its shape."""
 
@@ -228,7 +229,7 @@ _PLAIN: Final[dict[type[types.Type], tuple[str, str]]] = {
 def _shape_row(info: types.StructType) -> str:
     tag = [] if info.tag is None else [f"{info.tag_field}={info.tag}"]
     fields = [
-        f"{field.encode_name}{'' if field.required else '?'}:{_shape(field.type)}"
+        f"{field.encode_name}{'' if field.required else '?'}:{_shape(field.type)}".rstrip(":")
         for field in info.fields
     ]
     return " ".join([*tag, *fields])
@@ -243,7 +244,7 @@ def _shape(info: types.Type) -> str:
             inner = _union_name(rest) if len(rest) > 1 else _shape(rest[0])
             if inner is None:
                 raise TypeError(f"The union {rest!r} has no name; add it to those that have one.")
-            return f"{inner}|null" if len(rest) < len(info.types) else inner
+            return f"{inner}|" if len(rest) < len(info.types) else inner
         case types.VarTupleType():
             return f"{_shape(info.item_type)}[]"
         case types.DictType():

@@ -6,12 +6,17 @@ import type { Chat } from "../../state/chat.ts";
 import { Button } from "../base/Button.tsx";
 import { lazy } from "../base/lazy.tsx";
 import { AppShell } from "../shell/AppShell.tsx";
-import { StatusRegion } from "../shell/StatusRegion.tsx";
 import { Composer } from "./Composer.tsx";
 import { MessageList } from "./MessageList.tsx";
 
 /** Open requests: nothing to show in most moments. */
 export const Requests = lazy(async () => (await import("../requests/RequestCard.tsx")).RequestCard);
+
+/** What a screen reader hears by itself. */
+const StatusRegion = lazy(
+  async () => (await import("../shell/StatusRegion.tsx")).StatusRegion,
+  true,
+);
 
 /** One session. */
 export function ChatPage({ chat }: { chat: Chat }) {
@@ -23,7 +28,7 @@ export function ChatPage({ chat }: { chat: Chat }) {
         {chat.loaded.value ? <MessageList chat={chat} /> : <NotLoaded chat={chat} />}
         <div class="dock">
           <MaybeRequests chat={chat} />
-          {chat.state.value.failure !== "gone" && (
+          {chat.state.value.failed !== "gone" && (
             <Composer key={chat.session} session={chat.session} chat={chat} />
           )}
         </div>
@@ -42,9 +47,9 @@ function MaybeRequests({ chat }: { chat: Chat }) {
 
 /** A session of which nothing has come yet. */
 function NotLoaded({ chat }: { chat: Chat }) {
-  const { phase, failure, failures } = chat.state.value;
-  if (failure === "gone") return <Notice text={t("chat.missing")} />;
-  if (failure !== null || failures > 1) {
+  const { phase, failed, failures } = chat.state.value;
+  if (failed === "gone") return <Notice text={t("chat.missing")} />;
+  if (failed !== null || failures > 1) {
     return (
       <Notice text={t("chat.failed")}>
         <Button onClick={() => chat.retryNow()}>{t("retry")}</Button>

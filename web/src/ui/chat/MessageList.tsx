@@ -5,12 +5,18 @@ import { dayOf, formatDay } from "../../core/time.ts";
 import { copyText } from "../../platform/clipboard.ts";
 import type { MessageView, OpenMessage } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
+import { outbox } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
+import { lazy } from "../base/lazy.tsx";
 import { usePin } from "../hooks/usePin.ts";
 import { Entry, type EntryProps } from "./Message.tsx";
-import { Pending } from "./Pending.tsx";
-import { WorkingLine } from "./WorkingLine.tsx";
+
+/** What is on its way: nothing in most moments. */
+export const Pending = lazy(async () => (await import("./Pending.tsx")).Pending);
+
+/** What a running turn does. */
+export const WorkingLine = lazy(async () => (await import("./WorkingLine.tsx")).WorkingLine);
 
 /** Entries that are rendered; older ones come with a tap. */
 const WINDOW = 60;
@@ -99,8 +105,8 @@ export function MessageList({ chat }: { chat: Chat }) {
               <Entry chat={chat} {...row} />
             </Fragment>
           ))}
-          <Pending chat={chat} />
-          <WorkingLine chat={chat} />
+          {outbox.value.length + chat.queue.value.length > 0 && <Pending chat={chat} />}
+          {busy && <WorkingLine chat={chat} />}
         </div>
       </div>
       {!pinned && (

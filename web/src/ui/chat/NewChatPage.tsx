@@ -1,8 +1,10 @@
 import { t, type Word } from "../../core/i18n.ts";
 import { outbox, sendText } from "../../state/outbox.ts";
+import { lazy } from "../base/lazy.tsx";
 import { AppShell } from "../shell/AppShell.tsx";
 import { Composer } from "./Composer.tsx";
-import { PendingEntry } from "./Pending.tsx";
+
+const PendingEntry = lazy(async () => (await import("./Pending.tsx")).PendingEntry);
 
 const SUGGESTIONS: Word[] = [
   "chat.suggest.files",

@@ -1,8 +1,8 @@
+import "../../core/words.later.ts";
 import { t } from "../../core/i18n.ts";
-import type { OutboxEntry } from "../../core/outbox.ts";
 import { visible } from "../../core/visible.ts";
 import type { Chat } from "../../state/chat.ts";
-import { drafts, dropEntry, outbox, sendAgain } from "../../state/outbox.ts";
+import { drafts, dropEntry, outbox, type PromptEntry, sendAgain } from "../../state/outbox.ts";
 import { editing } from "./editing.ts";
 import { UserBubble } from "./Message.tsx";
 
@@ -26,9 +26,10 @@ export function Pending({ chat }: { chat: Chat }) {
 }
 
 /** A prompt of which the log knows nothing yet. */
-export function PendingEntry({ entry }: { entry: OutboxEntry }) {
+export function PendingEntry({ entry }: { entry: PromptEntry }) {
   const { key, session, text, state, message } = entry;
   const stuck = state === "refused" || state === "unknown";
+  const shown = stuck || state === "sending" ? state : "accepted";
   const edit = (): void => {
     dropEntry(key);
     drafts.write(session, text);
@@ -38,7 +39,7 @@ export function PendingEntry({ entry }: { entry: OutboxEntry }) {
     <article class="entry user" aria-label={t("chat.you")}>
       <UserBubble content={[{ type: "text", text }]} />
       <p class={stuck ? "delivery bad" : "delivery"}>
-        {t(`send.${state}`, { message: visible(message) })}
+        {t(`send.${shown}`, { message: visible(message) })}
         {stuck && (
           <span class="delivery-actions">
             <button type="button" class="link-button" onClick={() => sendAgain(key)}>

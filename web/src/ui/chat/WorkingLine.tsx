@@ -1,5 +1,6 @@
+import "../../core/words.later.ts";
 import { t } from "../../core/i18n.ts";
-import { formatSpan } from "../../core/time.ts";
+import { formatSpan, leftMs } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import type { SessionView } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
@@ -27,12 +28,15 @@ export function WorkingLine({ chat }: { chat: Chat }) {
   const now = useNow(turn !== null);
   if (!turn) return null;
   const elapsed = now + chat.clockAheadMs.value - Date.parse(turn.started);
+  const { waiting } = chat.current.value;
+  const left = waiting ? leftMs(waiting.until, now, chat.clockAheadMs.value) : 0;
   const isStopping = chat.stopping.value === turn.id;
   return (
     <p class="activity">
       <span class="ring" aria-hidden="true" />
       <span>{isStopping ? t("turn.stopping") : activityOf(chat.current.value)}</span>
       <span class="quiet">{formatSpan(elapsed)}</span>
+      {left > 0 && <span class="quiet">{t("turn.waiting.left", { span: formatSpan(left) })}</span>}
       {turn.attempt > 0 && <span class="quiet">{t("turn.resumed")}</span>}
     </p>
   );

@@ -7,8 +7,6 @@ import type { Chat } from "../../state/chat.ts";
 import { refreshSessions } from "../../state/sessions.ts";
 import { IconButton } from "../base/Button.tsx";
 import { lazy } from "../base/lazy.tsx";
-import { Sheet } from "../base/Sheet.tsx";
-import { Banner } from "./Banner.tsx";
 
 const MENU = "more-menu";
 
@@ -16,6 +14,9 @@ const MENU = "more-menu";
 export const SessionList = lazy(
   async () => (await import("../sessions/SessionList.tsx")).SessionList,
 );
+/** There is nothing to tell of a connection in the first seconds. */
+const Banner = lazy(async () => (await import("./Banner.tsx")).Banner, true);
+export const Sheet = lazy(async () => (await import("../base/Sheet.tsx")).Sheet);
 const MoreMenu = lazy(async () => (await import("./MoreMenu.tsx")).MoreMenu);
 
 /** From here on the list stands beside the chat. */

@@ -1,3 +1,4 @@
+import "../../core/words.later.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { t, type Word } from "../../core/i18n.ts";
@@ -11,9 +12,11 @@ const WORTH_TELLING_MS = 2_000;
 const ownBuild =
   document.querySelector('meta[name="towline-build"]')?.getAttribute("content") ?? "";
 
-function troubleOf({ phase, failure }: LinkState): Word | null {
-  if (failure === "contract_unavailable") return "link.unavailable";
-  if (failure === "version_mismatch") return "link.version";
+function troubleOf({ phase, failed }: LinkState): Word | null {
+  if (failed === "contract_unavailable") return "link.unavailable";
+  if (failed === "version_mismatch") return "link.version";
+  if (failed === "gone") return "chat.missing";
+  if (failed === "rejected") return "chat.failed";
   if (phase === "recovering") return "link.recovering";
   if (phase === "connecting") return "link.connecting";
   return phase === "retrying" || phase === "auth_expired" ? "link.retrying" : null;

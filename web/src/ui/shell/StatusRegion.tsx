@@ -1,3 +1,4 @@
+import "../../core/words.later.ts";
 import { useSignalEffect } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import { t, type Word } from "../../core/i18n.ts";

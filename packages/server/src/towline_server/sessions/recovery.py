@@ -247,6 +247,7 @@ def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> No
         fold(loaded, event)
     _fold_undone(loaded, event, envelope.seq or 0)
     _fold_tidying(loaded, envelope)
+    _fold_undone(loaded, event, envelope.seq or 0)
 
 
 def _fold_tidying(loaded: Loaded, envelope: Envelope) -> None:
@@ -279,15 +280,12 @@ def _fold_prompt(loaded: Loaded, event: Event) -> None:
 
 def _fold_undone(loaded: Loaded, event: Event, seq: int) -> None:
     """Where turns begin, and what was undone."""
-    match event:
-        case PromptDelivered():
-            loaded.turns.setdefault(event.turn, seq)
-        case Reverted(to_turn=turn) if turn in loaded.turns:
-            first = loaded.turns[turn]
-            if not any(first in undone for undone in loaded.undone):
-                loaded.undone.append(range(first, seq))
-        case _:
-            pass
+    if type(event) is PromptDelivered:
+        loaded.turns.setdefault(event.turn, seq)
+    elif type(event) is Reverted and event.to_turn in loaded.turns:
+        first = loaded.turns[event.to_turn]
+        if not any(first in undone for undone in loaded.undone):
+            loaded.undone.append(range(first, seq))
 
 
 def _fold_turn(loaded: Loaded, event: Event) -> None:

@@ -1,2 +1,0 @@
-import{_ as e,x as t}from"./index-1VFZBPrt.js";var n=200;function r(e){return e.startsWith(`+++`)||e.startsWith(`---`)?`meta`:e.startsWith(`+`)?`add`:e.startsWith(`-`)?`del`:e.startsWith(`@@`)?`meta`:``}function i({text:i}){let a=e(i).replace(/\n$/,``).split(`
-`);return t(`pre`,{class:`diff`,tabIndex:0,children:t(`code`,{children:[a.slice(0,n).map((e,n)=>t(`span`,{class:r(e),children:`${e}\n`},n)),a.length>n&&t(`span`,{class:`meta`,children:`… +${a.length-n}\n`})]})})}export{i as t};
