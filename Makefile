@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help uv run-env dev-env node-env web-env up test test-web coverage check lint lint-style format web types vectors api model bench clean
+.PHONY: help uv run-env dev-env node-env web-env up test test-web coverage check lint lint-style format web types vectors api docs model bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -30,6 +30,7 @@ help:
 	@echo 'make types   write the TypeScript types anew'
 	@echo 'make vectors write the golden vectors anew'
 	@echo 'make api     write the lists of public signatures anew'
+	@echo 'make docs    build the docs site into site/'
 	@echo 'make model   fetch the local model (1.1 GB, once)'
 	@echo 'make bench   run the benchmarks'
 	@echo 'make clean   remove what the other targets made'
@@ -147,9 +148,15 @@ api: dev-env
 	@echo 'Writing the lists of public signatures ...'
 	@$(BIN)/python tests/api.py
 
+docs: $(UV)
+	@echo 'Installing what the docs are built with ...'
+	@$(SYNC) --group dev --group docs
+	@echo 'Building the docs into site/ ...'
+	@$(BIN)/zensical build --clean --strict
+
 bench: dev-env
 	@for bench in loop.py 'agent.py --only us,bare' server.py client.py; do \
 	  echo "--- bench/$$bench"; $(BIN)/python bench/$$bench || exit 1; done
 
 clean:
-	rm -rf .venv web/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf .venv web/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cache .coverage* site

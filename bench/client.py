@@ -42,8 +42,8 @@ _bare = msgspec.json.Decoder(Envelope)
 
 def write_log(messages: int) -> list[bytes]:
     """The wire data of so many messages, one after the other, that share the deltas."""
-    session = SessionId(mint_id("ses", 0, 1))
-    turn = TurnId(mint_id("trn", 0, 2))
+    session = SessionId(mint_id("ses", 0, bytes(16)))
+    turn = TurnId(mint_id("trn", 0, bytes(16)))
     data: list[bytes] = []
     seq = 0
 
@@ -61,7 +61,7 @@ def write_log(messages: int) -> list[bytes]:
 
     pieces = DELTAS // messages
     for number in range(messages):
-        message = MessageId(mint_id("msg", number, 3))
+        message = MessageId(mint_id("msg", number, bytes(16)))
         say(MessageStarted(message=message, role="assistant"), stored=True)
         for place in range(pieces):
             at = place * len(PIECE)

@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import sys
 
 from towline_agent import Agent, tool
-from towline_protocol import PermissionRequested
+from towline_protocol import PermissionRequested, TowlineError
 
 notes: list[str] = []
 
@@ -43,4 +44,7 @@ async def main() -> None:
     await agent.aclose()
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as which key is missing

@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import sys
 
 from towline_agent import Agent
-from towline_protocol import TextDelta
+from towline_protocol import TextDelta, TowlineError
 
 
 async def main() -> None:
@@ -23,4 +24,7 @@ async def main() -> None:
     await agent.aclose()
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as which key is missing

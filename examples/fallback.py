@@ -6,9 +6,10 @@ one is asked; when the model itself cannot serve, the next model.
 
 import asyncio
 import os
+import sys
 
 from towline_agent import Agent
-from towline_protocol import Fallback, Notice, Waiting
+from towline_protocol import Fallback, Notice, TowlineError, Waiting
 
 
 async def main() -> None:
@@ -32,4 +33,7 @@ async def main() -> None:
     await agent.aclose()
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as which key is missing

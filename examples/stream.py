@@ -5,7 +5,7 @@ import os
 import sys
 
 from towline_agent import Agent
-from towline_protocol import TextDelta, ToolProposed
+from towline_protocol import TextDelta, ToolProposed, TowlineError
 
 
 def roll(sides: int = 6) -> int:
@@ -28,4 +28,7 @@ async def main(prompt: str) -> None:
     await agent.aclose()
 
 
-asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "Roll a die and tell me about it."))
+try:
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "Roll a die and tell me about it."))
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as which key is missing

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from towline_agent import Agent
+from towline_protocol import TowlineError
 
 
 @dataclass
@@ -18,8 +19,13 @@ class Entry:
     guests: list[str]
 
 
-agent = Agent(os.environ.get("TOWLINE_MODEL", "openai"), instructions="You keep a diary.")
-words = sys.argv[1] if len(sys.argv) > 1 else "Dentist, tomorrow at nine."
-result = agent.run_sync(words, output=Entry)
-entry = result.output
-print(f"{entry.day}, {entry.hour}: {entry.what}, with {', '.join(entry.guests) or 'nobody'}")
+def main(words: str) -> None:
+    agent = Agent(os.environ.get("TOWLINE_MODEL", "openai"), instructions="You keep a diary.")
+    entry = agent.run_sync(words, output=Entry).output
+    print(f"{entry.day}, {entry.hour}: {entry.what}, with {', '.join(entry.guests) or 'nobody'}")
+
+
+try:
+    main(sys.argv[1] if len(sys.argv) > 1 else "Dentist, tomorrow at nine.")
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as which key is missing

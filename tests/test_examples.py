@@ -2,19 +2,28 @@
 
 import asyncio
 import os
+import re
+import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+from aiohttp import ClientSession, web
 
 from towline_agent.testing import event_stream
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+CLIENTS = (  # run by test_client_examples.py
+    "bad_network.py",
+    "chat_client.py",
+    "client_tool.py",
+    "pair_client.py",
+    "three_sessions.py",
+)
 
 Answer = list[dict[str, Any]] | tuple[int, str]
 """What the model says, as chunks; or a status and the reason of a refusal."""
@@ -121,19 +130,14 @@ async def serve(answers: tuple[Answer, ...]) -> AsyncGenerator[tuple[str, list[d
         await runner.cleanup()
 
 
-async def run(name: str, case: Case, url: str, home: Path) -> tuple[int | None, str, str]:
-    environ = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "OPENAI_API_KEYS": case.keys,
-        "OPENAI_BASE_URL": url,
-        "PYTHONUTF8": "1",
-    }
+async def run(
+    name: str, case: Case, home: Path, environ: Mapping[str, str]
+) -> tuple[int | None, str, str]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         str(EXAMPLES / name),
         *case.arguments,
-        env=environ,
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONUTF8": "1", **environ},
         cwd=home,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -149,24 +153,113 @@ async def run(name: str, case: Case, url: str, home: Path) -> tuple[int | None, 
     return process.returncode, out.decode(), errors.decode()
 
 
+def asking(url: str, case: Case) -> dict[str, str]:
+    """Where an example's model is."""
+    return {"OPENAI_API_KEYS": case.keys, "OPENAI_BASE_URL": url}
+
+
 def test_each_example_has_a_run_here() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys()
+    elsewhere = {*CLIENTS, "embed.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == CASES.keys() | elsewhere
+
+
+def test_each_example_has_a_row_of_its_own() -> None:
+    index = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[(\w+\.py)\]\(\1\) \| [^|]+ \|$", index, re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
 @pytest.mark.parametrize("name", CASES)
 async def test_an_example_does_what_it_says(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     async with serve(case.answers) as (url, asked):
-        code, out, errors = await run(name, case, url, tmp_path)
+        code, out, errors = await run(name, case, tmp_path, asking(url, case))
     assert (code, errors) == (0, "")
     assert out == case.printed
     assert len(asked) == len(case.answers)
 
 
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.answers])
+@pytest.mark.parametrize(
+    ("environ", "says"),
+    [
+        ({}, "There is no key for 'openai'"),
+        ({"TOWLINE_MODEL": "local/any"}, "The model 'local' belongs to the towline app"),
+    ],
+    ids=["without-a-key", "local"],
+)
+async def test_an_example_that_cannot_ask_its_model_says_so_in_one_line(
+    name: str, environ: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    code, _, errors = await run(name, CASES[name], tmp_path, environ)
+    assert code == 1
+    (line,) = errors.splitlines()
+    assert line.startswith(says)
+
+
+def test_the_page_on_embedding_shows_the_example_as_it_is() -> None:
+    page = (EXAMPLES.parent / "docs" / "embedding.md").read_text(encoding="utf-8")
+    program = (EXAMPLES / "embed.py").read_text(encoding="utf-8")
+    assert re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE) == [program]
+
+
+@asynccontextmanager
+async def embedding(model: str, home: Path) -> AsyncGenerator[str]:
+    """The example's app, served: where; it is stopped as by Ctrl+C, and must end in order."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(EXAMPLES / "embed.py"),
+        env={"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-example", "OPENAI_BASE_URL": model}
+        | {"HOME": str(home), "PORT": "0"},
+        cwd=home,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(60):
+            while (
+                found := re.search(rb"running on (\S+)", line := await process.stderr.readline())
+            ) is None:
+                assert line, "it ended before it served"
+            yield found[1].decode()
+            process.send_signal(signal.SIGINT)
+            errors = (await process.communicate())[1]
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert (process.returncode, b"Traceback" in errors) == (0, False)
+
+
+async def test_the_app_that_holds_the_service_has_sessions_of_its_own_users(tmp_path: Path) -> None:
+    answers = CASES["weather.py"].answers
+    ann = {"authorization": "Bearer badge-of-ann"}
+    async with (
+        serve(answers) as (model, asked),
+        embedding(model, tmp_path) as url,
+        ClientSession(f"{url}/agent/") as client,
+    ):
+        prompt = {"prompt": [{"type": "text", "text": "Weather?"}]}
+        async with client.post("api/sessions", json=prompt) as answer:
+            assert answer.status == 401
+        async with client.post("api/sessions", json=prompt, headers=ann) as answer:
+            assert answer.status == 201
+            session = (await answer.json())["id"]
+        async with client.get(f"api/sessions/{session}/events", headers=ann) as stream:
+            async for line in stream.content:
+                if b'"turn_completed"' in line:
+                    break
+        bob = {"authorization": "Bearer badge-of-bob"}
+        async with client.get(f"api/sessions/{session}", headers=bob) as answer:
+            assert answer.status == 404
+    assert len(asked) == len(answers)
+    assert "sunny in Lisbon" in str(asked[1]["messages"][-1])
+
+
 async def test_what_a_stopped_run_had_heard_is_told_to_the_next_one(tmp_path: Path) -> None:
     case = CASES["conversation.py"]
     async with serve(case.answers) as (url, asked):
-        await run("conversation.py", case, url, tmp_path)
+        await run("conversation.py", case, tmp_path, asking(url, case))
     roles = [message["role"] for message in asked[2]["messages"] if message["role"] != "system"]
     assert roles == ["user", "assistant", "user", "assistant", "user"]
     assert "Once" in str(asked[2]["messages"])

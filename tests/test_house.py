@@ -30,6 +30,7 @@ RIMS = {
     "towline_server/api/app.py": "a request handler",
     "towline_agent/calls.py": "a tool call",
     "towline_agent/turn.py": "a turn",
+    "towline_client/bridge/threads.py": "a thread that hands it to the one who waits",
     "towline_agent/workspaces/threads.py": "a thread that hands it to the one who waits",
     "towline_server/sessions/runner.py": "the supervisor of a session's task",
 }
@@ -397,7 +398,9 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("target", ["up", "test", "check", "lint", "web", "types", "api", "bench"])
+@pytest.mark.parametrize(
+    "target", ["up", "test", "check", "lint", "web", "types", "api", "docs", "bench"]
+)
 def test_make_knows_its_targets(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(rf"^{target}:", makefile, re.MULTILINE)

@@ -180,11 +180,20 @@ async def test_a_stop_ends_a_wait(failed: StepFailed) -> None:
     assert len(provider.requests) == 1
 
 
-async def test_tokens_of_failed_tries_are_counted() -> None:
-    failed = StepFailed(error=ProviderUnavailable("Down."), usage=Usage(input=7, output=1))
-    end = await ScriptedHost().run(scripted_plan(ScriptedProvider(failed, failed, "Up.")))
+@pytest.mark.rules("A4.48")
+async def test_tokens_of_failed_tries_are_counted_and_told_by_the_next_try() -> None:
+    used = Usage(input=7, output=1)
+    failed = StepFailed(error=ProviderUnavailable("Down."), usage=used)
+    facts = Model(provider="s", id="m", price_input=1_000_000.0, price_output=0.0)
+    script = (failed, down(), failed, "Up.")
+    host = ScriptedHost()
+    end = await host.run(scripted_plan(ScriptedProvider(*script, model=facts)))
     assert end.event.usage == Usage(input=24, output=7)
     assert end.spent.steps == 1
+    tries = [event for event in host.events if isinstance(event, StepStarted)]
+    assert [(event.attempt, event.failed, event.failed_cost) for event in tries] == [
+        (1, None, None), (2, used, 7.0), (3, None, None), (4, used, 7.0),
+    ]  # fmt: skip
 
 
 @pytest.mark.rules("A2.91")

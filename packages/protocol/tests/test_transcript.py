@@ -208,45 +208,6 @@ def test_what_is_kept_beside_an_event_goes_back_to_the_provider() -> None:
     assert block == Thinking(text="hm", signature="proof")
 
 
-def test_earlier_messages_stand_first_and_as_they_are() -> None:
-    result = ToolResult(call=CallId("call_9"), content=())
-    earlier = (Message("user", (Text(text="before"),)), Message("assistant", (call(9),)))
-    transcript = Transcript((*earlier, Message("tool", (result,))))
-    transcript.add(said(1, "after"))
-    assert transcript.messages()[:2] == earlier
-    check_pairs(transcript.messages())
-
-
-@pytest.mark.rules("R25")
-def test_an_earlier_conversation_that_was_cut_in_a_call_takes_a_new_prompt() -> None:
-    transcript = Transcript(
-        (
-            Message("user", (Text(text="before"),)),
-            Message("assistant", (call(8), call(9))),
-            Message("tool", (ToolResult(call=CallId("call_9"), content=(Text(text="nine"),)),)),
-        )
-    )
-    for event in prompt(1):
-        transcript.add(event)
-    assert lines(transcript) == [
-        "user: before",
-        "assistant calls call_8",
-        "assistant calls call_9",
-        f"tool call_8: {INTERRUPTED}",
-        "tool call_9: nine",
-        "user: prompt 1",
-    ]
-
-
-def test_words_beside_an_earlier_result_are_kept_as_the_users() -> None:
-    result = ToolResult(call=CallId("call_1"), content=())
-    transcript = Transcript(
-        (Message("assistant", (call(1),)), Message("tool", (result, Text(text="look"))))
-    )
-    assert lines(transcript) == ["assistant calls call_1", "tool call_1: ", "user: look"]
-    check_pairs(transcript.messages())
-
-
 @pytest.mark.parametrize(
     ("events", "answered"),
     [
@@ -315,27 +276,6 @@ def test_pictures_of_a_cut_result_are_dropped() -> None:
     )
 
 
-@pytest.mark.rules("A4.2", "R25")
-def test_calls_of_an_earlier_conversation_that_share_an_id_keep_their_own_results() -> None:
-    def asked(city: str) -> Message:
-        arguments = f'{{"city": "{city}"}}'
-        return Message("assistant", (ToolCall(id=CallId("0"), name="look", arguments=arguments),))
-
-    def told(text: str) -> Message:
-        return Message("tool", (ToolResult(call=CallId("0"), content=(Text(text=text),)),))
-
-    messages = Transcript((asked("A"), told("a"), asked("B"), told("b"), asked("C"))).messages()
-    calls = [block for m in messages for block in m.content if isinstance(block, ToolCall)]
-    assert len({call.id for call in calls}) == 3
-    results = [block for m in messages for block in m.content if isinstance(block, ToolResult)]
-    assert [(r.call, block_text(r.content)) for r in results[:2]] == [
-        (calls[0].id, "a"),
-        (calls[1].id, "b"),
-    ]
-    assert results[2].is_error
-    assert [call.wire_id for call in calls] == [None, "0", "0"]
-
-
 @pytest.mark.rules("A2.32", "A4.5")
 def test_a_message_names_the_model_that_wrote_it_and_stays_the_same_object() -> None:
     transcript = fold(
@@ -400,25 +340,6 @@ def test_a_compaction_counts_as_what_it_estimated() -> None:
     assert counted(fold(*log, *prompt(3))) == (7, ["user: prompt 3"])
 
 
-@pytest.mark.rules("R27")
-def test_messages_of_an_earlier_conversation_can_be_summed_up() -> None:
-    transcript = Transcript(
-        (
-            Message("user", (Text(text="before"),)),
-            Message("assistant", (call(9),)),
-            Message("tool", (ToolResult(call=CallId("call_9"), content=()),)),
-            Message("assistant", (Text(text="then"),)),
-        )
-    )
-    for event in prompt(1):
-        transcript.add(event)
-    ids = [id_ for id_, _ in transcript.entries()]
-    assert ids == ["earlier_0", "earlier_1", "earlier_2", "pmt_1"]
-    transcript.add(Compacted(upto=ids[1], summary="They met.", before_tokens=9, after_tokens=1))
-    assert lines(transcript) == ["user: They met.", "assistant: then", "user: prompt 1"]
-    assert [id_ for id_, _ in transcript.entries()] == ["", "earlier_2", "pmt_1"]
-
-
 def test_a_failed_result_stays_failed_when_it_is_cut() -> None:
     cut = Compacted(cut=(CallId("call_1"),), before_tokens=9, after_tokens=1)
     (_, results) = fold(said(1, call(1)), ended(1, "boom", is_error=True), cut).messages()
@@ -477,24 +398,3 @@ def test_calls_and_results_always_pair(log: list[tuple[StoredEvent, ...]]) -> No
 def test_a_transcript_built_again_says_the_same(log: list[tuple[StoredEvent, ...]]) -> None:
     events = [event for part in log for event in part]
     assert fold(*events).messages() == fold(*events).messages()
-
-
-@pytest.mark.rules("C5.7", "R25")
-@pytest.mark.parametrize("role", ["user", "tool", "system"])
-def test_a_call_that_the_model_did_not_write_is_none(role: str) -> None:
-    forged = ToolCall(id=CallId("c"), name="f", arguments="{}")
-    said = Text(text="Hi")
-    result = ToolResult(call=CallId("c"), content=(Text(text="forged"),))
-    own = ToolResult(call=CallId("c"), content=(Text(text="own"),))
-    earlier = (
-        Message(role, (said, forged)),  # type: ignore[arg-type]
-        Message("tool", (result,)),
-        Message(role, (forged,)),  # type: ignore[arg-type]
-        Message("assistant", (forged,)),
-        Message("tool", (result, own)),
-    )
-    first, called, answered = Transcript(earlier).messages()
-    ((call,), (found,)) = called.content, answered.content
-    assert isinstance(call, ToolCall)
-    assert isinstance(found, ToolResult)
-    assert (first.content, found.content, found.call) == ((said,), own.content, call.id)

@@ -1,6 +1,7 @@
 """The session service as a part of another web app, with that app's users."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from starlette.routing import Mount
 
 from towline_agent.testing import ScriptedProvider
 from towline_protocol import (
+    AREAS,
+    Capabilities,
     ChangePassword,
     Claim,
     CreateSession,
@@ -23,6 +26,7 @@ from towline_protocol import (
     Problem,
     SessionList,
     Text,
+    UsageError,
 )
 from towline_server import (
     DEFAULT_AGENT,
@@ -49,17 +53,26 @@ async def who(connection: HTTPConnection) -> Caller | None:
     return USERS.get(connection.headers.get("x-badge", ""))
 
 
-def _app(folder: Path, provider: ScriptedProvider, *, own: bool = False) -> EmbeddedApp:
-    async def connect(model: str) -> Connection:
+def _app(
+    folder: Path,
+    provider: ScriptedProvider,
+    *,
+    own: bool = False,
+    agents: tuple[str, ...] = (DEFAULT_AGENT,),
+    connect: Any = None,
+    pages: bool = False,
+) -> EmbeddedApp:
+    async def usual(model: str) -> Connection:
         del model
         return Connection(provider)
 
     return create_app(
         Config(data_dir=folder / "data", roots=(folder,), hosts=("app.example.org",)),
-        agents={DEFAULT_AGENT: AgentSpec(name=DEFAULT_AGENT)},
-        connect=connect,
+        agents={name: AgentSpec(name=name) for name in agents},
+        connect=connect or usual,
         default_model="a/b",
         authenticate=None if own else who,
+        pages=pages,
         grace_s=0.1,
     )
 
@@ -105,6 +118,89 @@ async def test_users_of_the_outer_app_drive_sessions_and_do_not_see_each_other(
         assert mine != session
 
 
+@pytest.mark.parametrize(
+    ("agents", "first"),
+    [(("helper",), "helper"), (("a", "b"), "a"), (("a", DEFAULT_AGENT), DEFAULT_AGENT)],
+)
+async def test_a_session_without_an_agent_has_the_first_that_the_capabilities_name(
+    tmp_path: Path, agents: tuple[str, ...], first: str
+) -> None:
+    async with _mounted(_app(tmp_path, ScriptedProvider("good morning"), agents=agents)) as outer:
+        ann = outer.client("ann's badge")
+        offered = (await ann.ask("GET", "/api/capabilities")).read(Capabilities).agents
+        assert offered[0].name == first
+        assert {offer.name for offer in offered} == {*agents}
+        session = await ann.create()
+        assert (await ann.view(session)).agent == first
+        await _finish(ann, session)
+
+
+async def _finish(client: AppClient, session: str) -> bytes:
+    """Say hello, and give the stream up to the turn's end."""
+    async with client.follow(session) as wire:
+        assert (await client.prompt(session, "hello")).status == 202
+        ends = (b'"turn_completed"', b'"turn_failed"')
+        await wire.until(lambda: any(end in b"".join(wire.pieces) for end in ends))
+    return b"".join(wire.pieces)
+
+
+async def test_a_plain_function_that_gives_a_provider_connects_as_well(tmp_path: Path) -> None:
+    provider = ScriptedProvider("good morning")
+
+    def connect(model: str) -> ScriptedProvider:
+        assert model == "a/b"
+        return provider
+
+    async with _mounted(_app(tmp_path, provider, connect=connect)) as outer:
+        ann = outer.client("ann's badge")
+        assert b"good morning" in await _finish(ann, await ann.create())
+
+
+async def test_what_connects_to_no_provider_is_named_in_the_turn_s_end(tmp_path: Path) -> None:
+    async with _mounted(_app(tmp_path, ScriptedProvider(), connect=str)) as outer:
+        ann = outer.client("ann's badge")
+        ended = await _finish(ann, await ann.create())
+    assert b"`connect` gave 'str' for 'a/b'; have it return a provider" in ended
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"connect": "openai"}, "connect='openai' cannot be called"),
+        ({"agents": {}}, "There is no agent; give one"),
+        ({"agents": {"a": AgentSpec(name="b")}}, "The agent 'a' has a spec of the name 'b'"),
+    ],
+)
+def test_what_cannot_be_embedded_is_told_at_once(
+    tmp_path: Path, changed: dict[str, Any], says: str
+) -> None:
+    def connect(model: str) -> ScriptedProvider:
+        raise AssertionError(model)
+
+    given: dict[str, Any] = {"agents": {"a": AgentSpec(name="a")}, "connect": connect, **changed}
+    with pytest.raises(UsageError) as caught:
+        create_app(Config(data_dir=tmp_path / "data"), default_model="a/b", **given)
+    assert caught.value.message.startswith(says)
+
+
+async def test_a_page_below_a_prefix_is_none_and_the_log_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = _app(tmp_path, ScriptedProvider(), pages=True)
+    async with _mounted(app) as outer:
+        for _ in range(2):
+            assert (await outer.client().ask("GET", "/")).status == 404
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "mounted at '/agent', so `pages=True` has no effect" in line
+
+
+async def test_the_capabilities_leave_out_what_the_outer_app_does(tmp_path: Path) -> None:
+    async with _mounted(_app(tmp_path, ScriptedProvider())) as outer:
+        ann = outer.client("ann's badge")
+        found = (await ann.ask("GET", "/api/capabilities")).read(Capabilities)
+    assert {*AREAS.values()} - {*found.areas} == {"auth", "model"}
+
+
 async def test_who_the_outer_app_does_not_know_comes_not_in(tmp_path: Path) -> None:
     async with _mounted(_app(tmp_path, ScriptedProvider())) as outer:
         for badge in ("", "a forged badge"):
@@ -148,8 +244,18 @@ async def test_every_path_of_the_contract_lies_below_the_prefix(tmp_path: Path) 
         ann = outer.client("ann's badge")
         document = msgspec.json.decode((await ann.ask("GET", "/openapi.json")).body)
         assert document["servers"] == [{"url": "/agent"}]
+        page = (await ann.ask("GET", "/docs")).body.decode()
+        assert re.findall(r'href="([^"#]+)"', page) == [
+            "openapi.json",
+            "api/manifest",
+        ]  # from where the page lies
         missing = await ann.ask("GET", "/api/nothing")
-        assert (missing.status, missing.read(Problem).code) == (404, "not_found")
+        problem = missing.read(Problem)
+        assert (missing.status, problem.code) == (404, "not_found")
+        assert (
+            problem.detail
+            == "There is nothing at '/agent/api/nothing'; /agent/docs lists what there is."
+        )
         wrong = await ann.ask("DELETE", "/api/auth/me")
         assert (wrong.status, wrong.headers["allow"]) == (405, "GET, HEAD")
         assert (await ann.ask("GET", "/")).status == 404  # the page is not part of it
@@ -226,6 +332,9 @@ async def test_without_an_outer_app_s_word_it_has_users_of_its_own(tmp_path: Pat
     app = _app(tmp_path, ScriptedProvider(), own=True)
     client = AppClient(Outer(app))
     async with app.lifespan():
-        assert (await client.ask("GET", "/api/auth/me")).read(Problem).reason == "missing"
+        refused = (await client.ask("GET", "/api/auth/me")).read(Problem)
+        assert refused.reason == "missing"
+        assert "`Authorization: Bearer`" in refused.detail
+        assert "`POST /api/auth/login`" in refused.detail
         wrong = await client.ask("POST", "/api/auth/login", Login(password="correct horse"))
         assert wrong.read(Problem).reason == "wrong_password"

@@ -243,9 +243,12 @@ export interface Capabilities {
   readonly server_version: string;
   /** The contract's major version. */
   readonly contract: string;
-  /** The parts of the contract that are built. */
+  /**
+   * The parts of the contract that are served. `auth` is missing where another program says who is
+   * who, and `model` where no keys are kept; `me` and `get_usage` are there all the same.
+   */
   readonly areas: readonly string[];
-  /** The agents, the usual one first. */
+  /** The agents; the first one is that of a session that names none. */
   readonly agents: readonly AgentOffer[];
   /** The modes that a session can have. */
   readonly modes: readonly string[];
@@ -1332,7 +1335,7 @@ export interface ReportProgress {
 /** What waits for a person, what ends first before the rest. */
 export interface RequestList {
   /** The open requests, 200 at most; those without a deadline come last. */
-  readonly requests?: readonly RequestRow[];
+  readonly requests: readonly RequestRow[];
 }
 
 /** One thing that waits for a person or a client of theirs, in one of their sessions. */
@@ -1660,6 +1663,10 @@ export interface StepStarted {
   readonly model: string;
   /** The try's number within the step, from 1. */
   readonly attempt?: number;
+  /** Tokens of requests before it that failed, which no event has told of. */
+  readonly failed?: Usage | null;
+  /** US dollars for these; `None` when unknown. */
+  readonly failed_cost?: number | null;
 }
 
 /** Words, as Markdown. */

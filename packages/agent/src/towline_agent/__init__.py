@@ -53,8 +53,6 @@ from towline_agent.providers.base import (
     ToolSpec,
 )
 from towline_agent.providers.cost import cost
-from towline_agent.providers.openai_chat.flags import ChatFlags
-from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.providers.transport import (
     CA_SETTING,
     HttpAnswer,
@@ -222,6 +220,8 @@ _LATE: Final = {
         "OAuthService",
         "OAuthTokens",
     ),
+    "towline_agent.providers.openai_chat.flags": ("ChatFlags",),
+    "towline_agent.providers.openai_chat.provider": ("OpenAIChat",),
     "towline_agent.providers.openai_responses.flags": ("ResponsesFlags",),
     "towline_agent.providers.openai_responses.provider": ("OpenAIResponses",),
     "towline_agent.providers.registry": ("installed_providers",),

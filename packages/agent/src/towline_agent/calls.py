@@ -11,7 +11,6 @@ from towline_agent.permissions.gate import Verdict, judge, offered_options
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.tasks import end_tasks, heed_cancel, wait_for
-from towline_agent.tools.result import mend_text
 from towline_agent.tools.tool import Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import (
@@ -34,6 +33,7 @@ from towline_protocol import (
     ToolStarted,
     block_text,
     format_time,
+    mend_text,
     permission_digest,
 )
 
@@ -279,6 +279,7 @@ class _Life:
                 tool=tool.name,
                 effect=tool.effect,
                 subject=self._subject,
+                reason=tool.reason,
             )
             if verdict.action == "deny":
                 return f"Denied by {verdict.reason}. Do not try to get round it."

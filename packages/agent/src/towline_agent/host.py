@@ -110,4 +110,4 @@ class Mint(Protocol):
 
 def mint_now(prefix: str) -> str:
     """A new id of this moment with real randomness."""
-    return mint_id(prefix, time.time_ns() // 1_000_000, int.from_bytes(os.urandom(10)))
+    return mint_id(prefix, time.time_ns() // 1_000_000, os.urandom(16))

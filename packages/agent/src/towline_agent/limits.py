@@ -127,16 +127,17 @@ class TimeLimit:
         """Whether the time was up before the block was left."""
 
     def __enter__(self) -> Self:
+        if self._seconds is None:
+            return self
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("A TimeLimit cancels a task, and none is running; await it in one.")
         self._task = task
         self._before = task.cancelling()
-        if self._seconds is not None:
-            loop = asyncio.get_running_loop()
-            self.due_s = loop.time() + self._seconds
-            self._watch = _watch_of(loop)
-            self._watch.add(self, loop)
+        loop = asyncio.get_running_loop()
+        self.due_s = loop.time() + self._seconds
+        self._watch = _watch_of(loop)
+        self._watch.add(self, loop)
         return self
 
     def __exit__(

@@ -52,7 +52,7 @@ def _part(text: str) -> tuple[str, str]:
 
     One that is never closed counts to the end where it begins a line: the answer was cut there.
     """
-    if re.search(_TAG, text) is None:
+    if "<" not in text or re.search(_TAG, text) is None:
         return "", text
     spoken: list[str] = []
     written: list[str] = []

@@ -18,7 +18,7 @@ import msgspec
 from towline_agent.context.assemble import Assembler
 from towline_agent.errors import AuthenticationFailed, RateLimited
 from towline_agent.host import Host
-from towline_agent.limits import Spent
+from towline_agent.limits import Slot, Spent
 from towline_agent.message import MessageWriter
 from towline_agent.plan import Plan
 from towline_agent.providers.base import (
@@ -43,12 +43,14 @@ from towline_protocol import (
     StepStarted,
     ToolEnded,
     ToolProposed,
+    Usage,
     Waiting,
     format_time,
 )
 
 __all__ = ["Stepper"]
 
+_NOTHING: Final = Usage()
 _RETRIES: Final = 3
 """Tries after the first, before any piece has come (A3.13)."""
 _RETRY_DELAYS_S: Final = (1.0, 2.0, 4.0)
@@ -88,6 +90,7 @@ class Stepper:
         self._plan = plan
         self._host = host
         self._spent = spent
+        self._failed: Spent | None = None  # what the log is not told yet
         self._assembler = Assembler(plan)
         self._next = list(plan.fallbacks)
         self._waits = 0
@@ -151,7 +154,7 @@ class Stepper:
         self, request: Request, attempts: Iterator[int], *, hand_over: bool
     ) -> StepResult:
         """One try at a step, from its start in the log to its end."""
-        self._host.emit(StepStarted(model=self.model.name, attempt=next(attempts)))
+        self._host.emit(self._started(next(attempts)))
         await self._host.settle()
         writer = MessageWriter(self._host, self._plan.mint, live=self._plan.live)
         try:
@@ -160,7 +163,7 @@ class Stepper:
             writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
         if isinstance(result, StepFailed):
-            self._spent.add(result.usage, cost(self.model, result.usage))
+            self._count_failed(result.usage)
             writer.cut("failed")
         else:
             self._keep(result, writer, hand_over=hand_over)
@@ -170,25 +173,49 @@ class Stepper:
         """One try at words beside the conversation: the log has their cost alone."""
         await self._host.settle()
         result = await self._send(request, _ignore)
-        price = answer_cost if isinstance(result, StepAnswer) else cost
-        self._spent.add(result.usage, price(self.model, result.usage))
+        if isinstance(result, StepAnswer):
+            self._spent.add(result.usage, answer_cost(self.model, result.usage))
+        else:
+            self._count_failed(result.usage)
         return result
 
-    async def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
+    def _started(self, attempt: int) -> StepStarted:
+        """The start of a try; with it the log is told what failed ones used, should it end here."""
+        failed, self._failed = self._failed, None
+        if failed is None:
+            return StepStarted(model=self.model.name, attempt=attempt)
+        return StepStarted(
+            model=self.model.name, attempt=attempt, failed=failed.usage, failed_cost=failed.cost
+        )
+
+    def _count_failed(self, usage: Usage) -> None:
+        price = cost(self.model, usage)
+        self._spent.add(usage, price)
+        if usage != _NOTHING:
+            self._failed = self._failed or Spent()
+            self._failed.add(usage, price)
+
+    def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> Awaitable[StepResult]:
         slot = self._plan.slot
         if slot is None or self.provider is not self._plan.provider:
-            return await self._ask(request, on_piece)
-        reason = slot.waits_for  # a model that serves few at once: wait, and say so (A2.91)
+            return self._ask(request, on_piece)
+        return self._ask_in(slot, request, on_piece)
+
+    async def _ask_in(
+        self, slot: Slot, request: Request, on_piece: Callable[[Piece], None]
+    ) -> StepResult:
+        """Ask a model that serves few at once: wait for a place, and say so (A2.91)."""
+        reason = slot.waits_for
         if reason is not None:
             until = self._plan.clock.now_ms() + round(self.model.idle_s * 1000)
             self._host.emit(Waiting(until=format_time(until), reason=reason))
         async with slot:
             return await self._ask(request, on_piece)
 
-    async def _ask(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
+    def _ask(self, request: Request, on_piece: Callable[[Piece], None]) -> Awaitable[StepResult]:
         """Ask the provider; only one that is all our own may do so in the turn's own task."""
         asked = self.provider.step(request, on_piece)
-        return await (asked if getattr(self.provider, "is_ours", False) else run_apart(asked))
+        return asked if getattr(self.provider, "is_ours", False) else run_apart(asked)
 
     def _keep(self, answer: StepAnswer, writer: MessageWriter, *, hand_over: bool) -> None:
         """Write the whole answer into the log."""

@@ -289,8 +289,7 @@ class _Turn:
         result = await self._fitting_step(hand_over=hand_over)
         if isinstance(result, StepAnswer):
             self._last = result.stop_reason
-            calls = any(type(block) is ToolCall for block in result.content)
-            self._final = self._last in _ENDS and not calls
+            self._final = self._last in _ENDS and ToolCall not in map(type, result.content)
         return result
 
     async def _fitting_step(self, *, hand_over: bool) -> StepResult:

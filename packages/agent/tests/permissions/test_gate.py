@@ -76,6 +76,8 @@ def test_the_reason_names_the_rule_or_the_mode() -> None:
     assert _judge("ask", "exec", "allow a", "deny *(x)").reason == "rule 'deny *(x)'"
     assert _judge("ask", "exec").reason == "It runs a program."
     assert "'auto'" in _judge("auto", "exec").reason
+    other = judge(mode="ask", rules=(), tool="a", effect="write", subject="", reason="It is far.")
+    assert other == Verdict("ask", "It is far.")
 
 
 @pytest.mark.rules("A5.55", "A5.56")

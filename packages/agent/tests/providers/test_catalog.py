@@ -334,7 +334,7 @@ def test_nothing_is_found_in_an_empty_environment_and_empty_keys_do_not_count() 
     (several,) = discover({"OPENAI_API_KEYS": "a,b"})
     assert several.why == "OPENAI_API_KEYS is set"
     (kept,) = discover({}, {"groq": ["k"], "xai": [], "nobody": ["k"]})
-    assert (kept.provider, kept.why) == ("groq", "a key is kept for it")
+    assert (kept.provider, kept.why) == ("groq", "A key is kept for it")
 
 
 @pytest.mark.rules("A2.86")

@@ -91,6 +91,8 @@ def test_the_catalogs_own_providers_cannot_be_taken_over() -> None:
         ("acme-nothing/x", "no Provider"),
         ("acme-gone/x", "cannot be loaded (ModuleNotFoundError: No module named 'acme_gone')"),
         ("acme-unknown/x", "There is no provider 'acme-unknown'"),
+        ("local", "The model 'local' belongs to the towline app"),
+        ("local/qwen2.5-coder-1.5b", "such as 'ollama/qwen3'"),
     ],
 )
 def test_a_broken_provider_is_said_with_what_to_do(name: str, words: str) -> None:

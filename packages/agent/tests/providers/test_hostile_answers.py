@@ -79,31 +79,31 @@ def block_start(index: int, **block: Any) -> _Json:
 @pytest.mark.rules("A1.24")
 def test_blocks_that_begin_and_never_end_cost_no_more_than_others() -> None:
     decoder = MessagesDecoder(PEER, ignore)
-    began = time.monotonic()
+    began = time.process_time()
     feed(decoder, *(block_start(n, type="text", text="") for n in range(60_000)))
     decoder.finish()
-    assert time.monotonic() - began < AT_ONCE_S
+    assert time.process_time() - began < AT_ONCE_S
 
 
 @pytest.mark.rules("A1.24", "A2.6")
 def test_a_chunk_costs_the_same_after_many_blocks() -> None:
     decoder = chat()
-    began = time.monotonic()
+    began = time.process_time()
     feed(decoder, *(delta(tool_calls=call(n, "f", None, f"{n}")) for n in range(1000)))
     chunk = json.dumps({"choices": [{"message": {}}]}).encode()
     feed(decoder, *([chunk] * 50_000))
-    assert time.monotonic() - began < AT_ONCE_S
+    assert time.process_time() - began < AT_ONCE_S
 
 
 @pytest.mark.rules("A1.24", "A2.10")
 @pytest.mark.parametrize("piece", ["}", "{x}", '"}', "{}", " }", '\\"}'])
 def test_a_name_in_each_piece_of_one_call_costs_no_parse_of_the_whole(piece: str) -> None:
     decoder = chat()
-    began = time.monotonic()
+    began = time.process_time()
     feed(decoder, delta(tool_calls=call(0, "f", '{"a":"', "1")))
     feed(decoder, *([json.dumps(delta(tool_calls=call(0, "f", piece))).encode()] * 20_000))
     decoder.finish()
-    assert time.monotonic() - began < AT_ONCE_S
+    assert time.process_time() - began < AT_ONCE_S
 
 
 @pytest.mark.rules("A2.10", "A2.11")
@@ -124,10 +124,10 @@ def test_a_whole_call_is_followed_by_another_of_its_name(pieces: tuple[str, ...]
 @pytest.mark.rules("A1.24")
 def test_an_array_of_a_million_empty_chunks_is_left_soon() -> None:
     decoder = GeminiDecoder(PEER, GeminiFlags(), ignore)
-    began = time.monotonic()
+    began = time.process_time()
     decoder.read(b"[" + b",".join([b"{}"] * 1_000_000) + b"]")
     assert failed(decoder.finish()).error.reason == "too_long"
-    assert time.monotonic() - began < AT_ONCE_S
+    assert time.process_time() - began < AT_ONCE_S
 
 
 @pytest.mark.parametrize("body", [b"[" * 1000, b"[]" * 1000, b"[],\n" * 1000])
@@ -140,10 +140,10 @@ def test_arrays_without_a_value_are_left_soon(body: bytes) -> None:
 def test_a_chunk_of_many_odd_parts_is_read_once() -> None:
     decoder = GeminiDecoder(PEER, GeminiFlags(), ignore)
     parts = [{"executableCode": {"code": "x" * 9}}] * 4000
-    began = time.monotonic()
+    began = time.process_time()
     feed(decoder, {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
     assert len(answered(decoder.finish()).content) == len(parts)
-    assert time.monotonic() - began < AT_ONCE_S
+    assert time.process_time() - began < AT_ONCE_S
 
 
 @pytest.mark.rules("A1.24")
@@ -152,10 +152,10 @@ def test_a_whole_that_is_repeated_is_not_compared_for_ever() -> None:
     kind = "response.function_call_arguments"
     feed(decoder, {"type": f"{kind}.delta", "output_index": 0, "delta": "{" + " " * 200_000 + "}"})
     done = json.dumps({"type": f"{kind}.done", "output_index": 0, "arguments": "{1}"}).encode()
-    began = time.monotonic()
+    began = time.process_time()
     feed(decoder, *([done] * 20_000))
     assert failed(decoder.finish()).error.reason == "too_long"
-    assert time.monotonic() - began < AT_ONCE_S
+    assert time.process_time() - began < AT_ONCE_S
 
 
 def many_blocks(count: int) -> dict[str, tuple[Decoder, list[_Json]]]:

@@ -32,22 +32,22 @@ UNITS = [
 @pytest.mark.parametrize("unit", UNITS)
 def test_the_time_for_a_body_grows_with_its_length_alone(unit: str) -> None:
     text = "<" + unit * (256 * 1024 // len(unit))
-    began = time.monotonic()
+    began = time.process_time()
     assert isinstance(error(text.encode()), RateLimited)
     error(json.dumps({"error": {"message": text[1:], "type": text, "code": text}}).encode())
     details = [{"reason": text, "retryDelay": text}] * 2
     error(json.dumps({"error": {"message": "m", "details": details}}).encode())
     error(json.dumps([{"message": ""}, {"error": {"metadata": {"raw": text}}}]).encode())
-    assert time.monotonic() - began < AT_ONCE_S
+    assert time.process_time() - began < AT_ONCE_S
 
 
 @pytest.mark.rules("A3.19")
 @pytest.mark.parametrize("unit", ["<title", "<script>", "{", "[", '{"error":', "tokens per min."])
 def test_ten_megabytes_of_it_are_read_as_fast(unit: str) -> None:
     body = (unit * (10_000_000 // len(unit))).encode()
-    began = time.monotonic()
+    began = time.process_time()
     assert len(error(body).message) < 1000
-    assert time.monotonic() - began < AT_ONCE_S
+    assert time.process_time() - began < AT_ONCE_S
 
 
 @pytest.mark.rules("A3.19")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from towline_agent.tools.result import mend_text, to_output
+from towline_agent.tools.result import to_output
 from towline_agent.tools.tool import ToolOutput
-from towline_protocol import Image, ResultBlock, Text, UsageError
+from towline_protocol import Image, ResultBlock, Text, UsageError, mend_text
 
 
 @dataclasses.dataclass

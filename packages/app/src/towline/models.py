@@ -71,7 +71,7 @@ def read_stored_keys(environ: Mapping[str, str] = os.environ) -> dict[str, tuple
 def discover_signed_in(environ: Mapping[str, str] = os.environ) -> tuple[Found, ...]:
     """The providers that a person has signed in to and keeps no key for (A2.64)."""
     return tuple(
-        Found(provider=name, model=VENDORS[name].default_model, why="you are signed in there")
+        Found(provider=name, model=VENDORS[name].default_model, why="You are signed in there")
         for name in stored_providers(environ)
         if name in VENDORS and not stored_keys(name, environ)
     )

@@ -4,20 +4,16 @@ import asyncio
 import io
 import re
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from towline.cli.chat import BANNER_MS, chat
-from towline_client import Client, CommandRejected, LinkPolicy
+from towline.cli.testing import ScriptedKeyboard, open_desk
+from towline_client import Client, CommandRejected
 from towline_client.testing import (
-    ManualClock,
-    Script,
     ScriptedServer,
-    ScriptedSession,
     ScriptedTransport,
     ScriptedTurn,
     refuse,
@@ -25,9 +21,7 @@ from towline_client.testing import (
 from towline_protocol import (
     DENY,
     Fault,
-    Option,
     Preview,
-    QuestionItem,
     SessionClosed,
     SessionId,
     TurnFailed,
@@ -35,104 +29,6 @@ from towline_protocol import (
 )
 
 _GOLDEN = Path(__file__).with_name("transcripts")
-
-
-class _Keys:
-    """Lines that a test gives."""
-
-    def __init__(self, *lines: str | None, terminal: bool = False) -> None:
-        self.terminal = terminal
-        self.queue: asyncio.Queue[str | None] = asyncio.Queue()
-        for line in lines:
-            self.queue.put_nowait(line)
-        self.ctrl_c = asyncio.Event()
-        self.idle = asyncio.Event()
-        self.closed = False
-
-    async def line(self) -> str | None:
-        return await self.queue.get()
-
-    async def interrupted(self) -> None:
-        await self.ctrl_c.wait()
-        self.ctrl_c.clear()
-
-    def set_idle(self, idle: bool) -> None:
-        if idle:
-            self.idle.set()
-        else:
-            self.idle.clear()
-
-    def hide(self) -> None:
-        pass
-
-    def show(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.closed = True
-
-
-class _Paper(io.StringIO):
-    """What was written, and a way to wait for words in it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._grown = asyncio.Event()
-
-    def write(self, text: str, /) -> int:
-        self._grown.set()
-        return super().write(text)
-
-    async def until(self, words: str, count: int = 1) -> None:
-        while self.getvalue().count(words) < count:
-            self._grown.clear()
-            await self._grown.wait()
-
-
-class _Desk:
-    """One chat that runs, with all that a test touches."""
-
-    def __init__(self, server: ScriptedServer, keys: _Keys, clock: ManualClock) -> None:
-        self.server = server
-        self.keys = keys
-        self.clock = clock
-        self.paper = _Paper()
-        self.console = Console(file=self.paper, width=80, highlight=False, color_system=None)
-        self.chat: asyncio.Task[int]
-
-    def session(self) -> ScriptedSession:
-        return list(self.server.sessions.values())[-1]
-
-    async def end(self) -> str:
-        """Wait for the chat's own end and give what was written."""
-        await self.chat
-        return self.paper.getvalue()
-
-
-@asynccontextmanager
-async def _desk(
-    keys: _Keys,
-    script: Script | None = None,
-    *,
-    server: ScriptedServer | None = None,
-    session: str | None = None,
-    cwd: str | None = None,
-) -> AsyncGenerator[_Desk]:
-    server = server or (ScriptedServer(script) if script is not None else ScriptedServer())
-    clock = ManualClock()
-    async with asyncio.timeout(10), server:
-        client = Client("", transport=ScriptedTransport(server), clock=clock, policy=LinkPolicy())
-        async with client:
-            desk = _Desk(server, keys, clock)
-            desk.chat = asyncio.create_task(
-                chat(client, session, desk.console, keyboard=keys, clock=clock, cwd=cwd)
-            )
-            try:
-                yield desk
-            finally:
-                desk.chat.cancel()
-                await asyncio.wait([desk.chat])
-            assert keys.closed
 
 
 async def _tools(turn: ScriptedTurn, text: str) -> None:
@@ -150,8 +46,10 @@ async def _tools(turn: ScriptedTurn, text: str) -> None:
 
 
 async def test_a_conversation_through_a_pipe_is_the_golden_transcript() -> None:
-    keys = _Keys("test", "1", "clean", "yes", "3", "/nonsense", "/help", "/interrupt", None)
-    async with _desk(keys, _tools) as desk:
+    keys = ScriptedKeyboard(
+        "test", "1", "clean", "yes", "3", "/nonsense", "/help", "/interrupt", None
+    )
+    async with open_desk(keys, _tools) as desk:
         written = await desk.end()
         assert desk.chat.result() == 0
     assert written == (_GOLDEN / "pipe.txt").read_text()
@@ -159,11 +57,11 @@ async def test_a_conversation_through_a_pipe_is_the_golden_transcript() -> None:
 
 async def test_a_session_that_goes_on_is_the_golden_transcript() -> None:
     server = ScriptedServer(_tools)
-    async with _desk(_Keys("test", "1", None), server=server) as desk:
+    async with open_desk(ScriptedKeyboard("test", "1", None), server=server) as desk:
         await desk.end()
     known = desk.session().id
-    again = _Keys("/sessions", "1", "/sessions", "7", "/sessions", "", "/quit")
-    async with _desk(again, server=server, session=known) as desk:
+    again = ScriptedKeyboard("/sessions", "1", "/sessions", "7", "/sessions", "", "/quit")
+    async with open_desk(again, server=server, session=known) as desk:
         written = await desk.end()
     assert written == (_GOLDEN / "resumed.txt").read_text()
 
@@ -174,7 +72,7 @@ async def _hang(turn: ScriptedTurn, text: str) -> None:
 
 
 async def test_ctrl_c_stops_the_turn_first_and_leaves_when_nothing_runs() -> None:
-    async with _desk(_Keys("it", terminal=True), _hang) as desk:
+    async with open_desk(ScriptedKeyboard("it", terminal=True), _hang) as desk:
         await desk.paper.until("Working on it")
         desk.keys.ctrl_c.set()
         await desk.paper.until("■ Stopped")
@@ -188,7 +86,7 @@ async def test_ctrl_c_stops_the_turn_first_and_leaves_when_nothing_runs() -> Non
 
 async def test_ctrl_c_twice_leaves_a_turn_that_does_not_stop() -> None:
     server = ScriptedServer(_hang)
-    async with _desk(_Keys("it", terminal=True), server=server) as desk:
+    async with open_desk(ScriptedKeyboard("it", terminal=True), server=server) as desk:
         await desk.paper.until("Working on it")
         server.replies["interrupt"] = deque([refuse("internal_error", "The server is stuck.")])
         desk.keys.ctrl_c.set()
@@ -198,7 +96,7 @@ async def test_ctrl_c_twice_leaves_a_turn_that_does_not_stop() -> None:
 
 
 async def test_interrupt_is_a_command_too() -> None:
-    async with _desk(_Keys("it", terminal=True), _hang) as desk:
+    async with open_desk(ScriptedKeyboard("it", terminal=True), _hang) as desk:
         await desk.paper.until("Working on it")
         desk.keys.queue.put_nowait("/interrupt")
         await desk.paper.until("■ Stopped")
@@ -207,7 +105,7 @@ async def test_interrupt_is_a_command_too() -> None:
 
 
 async def test_the_end_of_input_at_a_terminal_leaves_and_the_turn_goes_on() -> None:
-    async with _desk(_Keys("it", terminal=True), _hang) as desk:
+    async with open_desk(ScriptedKeyboard("it", terminal=True), _hang) as desk:
         await desk.paper.until("Working on it")
         desk.keys.queue.put_nowait(None)
         assert "The turn goes on without you.\n" in await desk.end()
@@ -221,7 +119,7 @@ async def test_what_is_typed_while_a_turn_runs_waits_for_its_end() -> None:
         await turn.say(f"Working on {text}")
         await go_on.wait()
 
-    async with _desk(_Keys("one", terminal=True), slow) as desk:
+    async with open_desk(ScriptedKeyboard("one", terminal=True), slow) as desk:
         await desk.paper.until("Working on one")
         desk.keys.queue.put_nowait("two")
         await desk.paper.until("(waits for the turn's end)")
@@ -235,7 +133,7 @@ async def test_what_is_typed_while_a_turn_runs_waits_for_its_end() -> None:
 
 
 async def test_another_devices_prompt_is_shown() -> None:
-    async with _desk(_Keys(terminal=True)) as desk:
+    async with open_desk(ScriptedKeyboard(terminal=True)) as desk:
         await desk.paper.until("scripted/model")
         transport = ScriptedTransport(desk.server)
         async with Client("", transport=transport, clock=desk.clock) as phone:
@@ -244,49 +142,18 @@ async def test_another_devices_prompt_is_shown() -> None:
         await desk.paper.until("> from the phone\nYou said: from the phone\n")
 
 
-async def test_a_permission_answered_elsewhere_is_not_waited_for() -> None:
-    async with _desk(_Keys("test"), _tools) as desk:
-        await desk.paper.until("Answer 1-3: ")
-        transport = ScriptedTransport(desk.server)
-        async with Client("", transport=transport, clock=desk.clock) as phone:
-            other = await phone.open(desk.session().id)
-            await other.answer(other.view.permissions[0], "allow_once")
-        await desk.paper.until("→ Allow once (by me)\n")
-        await desk.paper.until("line 14\nIt went well")
-        desk.keys.queue.put_nowait(None)
-        await desk.end()
-
-
-async def test_an_answer_that_the_server_refuses_can_be_given_again() -> None:
-    async with _desk(_Keys("test"), _tools) as desk:
-        await desk.paper.until("Answer 1-3: ")
-        desk.server.replies["answer_permission"] = deque([refuse("conflict", "Try again.")])
-        desk.keys.queue.put_nowait("1")
-        await desk.paper.until("✗ Try again.")
-        desk.keys.queue.put_nowait("1")
-        desk.keys.queue.put_nowait(None)
-        assert "→ Allow once" in await desk.end()
-
-
-async def test_without_anybody_left_to_answer_a_call_is_denied() -> None:
-    async with _desk(_Keys("test", None), _tools) as desk:
-        written = await desk.end()
-    assert "Nobody is left to answer, so it is denied.\n→ Deny (by me)\n" in written
-    assert "Then not.\n" in written
-
-
 async def test_a_failed_turn_is_the_exit_code() -> None:
     async def fail(turn: ScriptedTurn, text: str) -> None:
         fault = Fault(code="provider_authentication", message=f"No key for {text}.")
         turn.emit(TurnFailed(fault=fault, usage=Usage()))
 
-    async with _desk(_Keys("it", None), fail) as desk:
+    async with open_desk(ScriptedKeyboard("it", None), fail) as desk:
         assert "✗ Failed: No key for it.\n" in await desk.end()
         assert desk.chat.result() == 1
 
 
 async def test_a_refused_prompt_is_said_and_the_chat_goes_on() -> None:
-    async with _desk(_Keys(terminal=True)) as desk:
+    async with open_desk(ScriptedKeyboard(terminal=True)) as desk:
         await desk.paper.until("scripted/model")
         full = refuse("capacity_exceeded", "32 prompts wait already.", retry_after_s=60)
         desk.server.replies["send_prompt"] = deque([full])
@@ -297,7 +164,7 @@ async def test_a_refused_prompt_is_said_and_the_chat_goes_on() -> None:
 
 
 async def test_a_short_cut_of_the_line_is_not_worth_a_word_and_a_long_one_is() -> None:
-    async with _desk(_Keys(terminal=True)) as desk:
+    async with open_desk(ScriptedKeyboard(terminal=True)) as desk:
         await desk.paper.until("scripted/model")
         desk.session().reset(BANNER_MS - 1)
         await _settle()
@@ -324,7 +191,7 @@ async def _settle() -> None:
 
 
 async def test_a_line_that_is_given_up_says_why_and_ends_the_chat() -> None:
-    async with _desk(_Keys(terminal=True)) as desk:
+    async with open_desk(ScriptedKeyboard(terminal=True)) as desk:
         await desk.paper.until("scripted/model")
         desk.server.replies["follow"] = deque([refuse("forbidden", "This user may not.")])
         desk.session().hang_up()
@@ -334,7 +201,7 @@ async def test_a_line_that_is_given_up_says_why_and_ends_the_chat() -> None:
 
 
 async def test_a_session_that_is_closed_ends_the_chat() -> None:
-    async with _desk(_Keys(terminal=True)) as desk:
+    async with open_desk(ScriptedKeyboard(terminal=True)) as desk:
         await desk.paper.until("scripted/model")
         desk.session().emit(SessionClosed(reason="done"))
         assert "■ The session is closed: done\n" in await desk.end()
@@ -342,7 +209,7 @@ async def test_a_session_that_is_closed_ends_the_chat() -> None:
 
 
 async def test_new_begins_another_session_and_a_failure_keeps_this_one() -> None:
-    async with _desk(_Keys(terminal=True)) as desk:
+    async with open_desk(ScriptedKeyboard(terminal=True)) as desk:
         await desk.paper.until("ses_0001 ")
         no = refuse("forbidden", "No more sessions.")
         desk.server.replies["create_session"] = deque([no])
@@ -359,13 +226,13 @@ async def test_new_begins_another_session_and_a_failure_keeps_this_one() -> None
 
 
 async def test_a_turn_that_is_asked_for_again_is_waited_for() -> None:
-    async with _desk(_Keys("one", "/retry", None)) as desk:
+    async with open_desk(ScriptedKeyboard("one", "/retry", None)) as desk:
         written = await desk.end()
     assert "· undone\n> one\nYou said: one\n" in written
 
 
 async def test_a_fork_is_what_is_talked_in_from_then_on() -> None:
-    async with _desk(_Keys("one", "/fork", "two", "/fork me", None)) as desk:
+    async with open_desk(ScriptedKeyboard("one", "/fork", "two", "/fork me", None)) as desk:
         written = await desk.end()
         first, fork = desk.server.sessions.values()
     assert f"Go on with: towline chat --plain --session {fork.id}\n" in written
@@ -375,8 +242,8 @@ async def test_a_fork_is_what_is_talked_in_from_then_on() -> None:
 
 
 async def test_what_a_stop_holds_back_runs_once_it_is_resumed() -> None:
-    keys = _Keys("it", terminal=True)
-    async with _desk(keys, _hang) as desk:
+    keys = ScriptedKeyboard("it", terminal=True)
+    async with open_desk(keys, _hang) as desk:
         await desk.paper.until("Working on it")
         keys.queue.put_nowait("more")
         await desk.paper.until("(waits for the turn's end)")
@@ -393,7 +260,7 @@ async def test_what_is_said_after_a_stop_is_waited_for() -> None:
         if text == "it":
             await asyncio.Event().wait()
 
-    async with _desk(_Keys("it"), hang_once) as desk:
+    async with open_desk(ScriptedKeyboard("it"), hang_once) as desk:
         await desk.paper.until("Working on it")
         async with Client("", transport=ScriptedTransport(desk.server)) as phone:
             await (await phone.open(desk.session().id)).interrupt()
@@ -406,15 +273,15 @@ async def test_a_folder_that_the_server_refuses_is_said_and_its_own_is_taken() -
     server = ScriptedServer()
     outside = refuse("forbidden", "'/far' is outside the roots; add it with --root.")
     server.replies["create_session"] = deque([outside])
-    async with _desk(_Keys(None), server=server, cwd="/far") as desk:
+    async with open_desk(ScriptedKeyboard(None), server=server, cwd="/far") as desk:
         written = await desk.end()
     assert written.startswith("'/far' is outside the roots")
-    async with _desk(_Keys(None), cwd="/near") as desk:
+    async with open_desk(ScriptedKeyboard(None), cwd="/near") as desk:
         assert "works in /near\n" in await desk.end()
 
 
 async def test_a_session_that_is_not_there_is_an_error_of_the_caller() -> None:
-    async with _desk(_Keys(), session=SessionId("ses_none")) as desk:
+    async with open_desk(ScriptedKeyboard(), session=SessionId("ses_none")) as desk:
         with pytest.raises(CommandRejected, match="no such session"):
             await desk.chat
 
@@ -425,7 +292,7 @@ async def _odd(turn: ScriptedTurn, text: str) -> None:
 
 
 async def test_text_is_written_as_it_stands_whatever_its_width_and_marks() -> None:
-    async with _desk(_Keys("go", None), _odd) as desk:
+    async with open_desk(ScriptedKeyboard("go", None), _odd) as desk:
         written = await desk.end()
     assert "x" * 100 + "   [bold]y[/bold]\t:smile: \\ é␛]0;title␇  z  \n" in written
 
@@ -440,55 +307,7 @@ async def test_without_colour_no_colour_is_written_and_a_poor_encoding_does_not_
         server,
         Client("", transport=ScriptedTransport(server)) as client,
     ):
-        await chat(client, None, console, keyboard=_Keys("test", "1", None))
+        await chat(client, None, console, keyboard=ScriptedKeyboard("test", "1", None))
     written = raw.getvalue()
     assert b"It went well: ? ?." in written
     assert re.search(rb"\x1b\[[0-9;]*[34][0-9]", written) is None
-
-
-_SIZE = QuestionItem(id="size", prompt="Which size?", options=(Option(id="s", label="Small"),))
-_NAME = QuestionItem(id="name", prompt="What name?", free_text=True)
-
-
-async def _asks(turn: ScriptedTurn, text: str) -> None:
-    answers = await turn.question(_SIZE, _NAME)
-    await turn.say(f"{text}: {answers['size'][0]} {answers['name'][0]}")
-
-
-@pytest.mark.rules("A5.36")
-@pytest.mark.parametrize("terminal", [False, True])
-async def test_a_question_is_answered_line_by_line(*, terminal: bool) -> None:
-    keys = _Keys("make one", terminal=terminal)
-    async with _desk(keys, _asks) as desk:
-        await desk.paper.until("Answer 1 of 2 (1-1): ")
-        for line in ("2", "1", "Ada"):
-            keys.queue.put_nowait(line)
-        await desk.paper.until("make one: s Ada\n")
-        desk.keys.queue.put_nowait(None)
-        written = await desk.end()
-    assert "Answer with a number from 1 to 1" in written
-    assert "Answer 2 of 2 (in words): " in written
-    assert "→ the question is settled\n" in written
-
-
-async def test_answers_that_the_server_refuses_can_be_given_again() -> None:
-    async with _desk(_Keys("go", "1", "Ada"), _asks) as desk:
-        desk.server.replies["answer_question"] = deque([refuse("rejected", "Not so.")])
-        await desk.paper.until("✗ Not so.")
-        desk.keys.queue.put_nowait("1")
-        desk.keys.queue.put_nowait("Bob")
-        desk.keys.queue.put_nowait(None)
-        assert "go: s Bob\n" in await desk.end()
-
-
-async def test_without_anybody_left_to_answer_the_agent_decides_or_the_turn_is_stopped() -> None:
-    async def in_words(turn: ScriptedTurn, text: str) -> None:
-        answers = await turn.question(_NAME)
-        await turn.say(answers["name"][0])
-
-    async with _desk(_Keys("go", None), in_words) as desk:
-        written = await desk.end()
-    assert "so the agent decides itself.\n" in written
-    assert "Nobody is here to answer; decide yourself." in written
-    async with _desk(_Keys("go", None), _asks) as desk:
-        assert "Nobody is left to answer, so the turn is stopped.\n" in await desk.end()

@@ -1,11 +1,14 @@
 """What `towline run` prints of what others wrote."""
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from towline.cli.run import RunScreen
+from towline.cli.run import RunScreen, run_once, say_loading
+from towline.local import LocalModel, LocalModelError
+from towline.local_provider import LocalProvider
 from towline_protocol import (
     DENY,
     CallId,
@@ -50,3 +53,27 @@ def test_a_terminal_gets_no_controls_and_a_pipe_gets_the_text(terminal: bool, sh
     RunScreen(console).show(TextDelta(message=MessageId("msg_1"), block=0, at=0, text=text))
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue() == shown
+
+
+class _Unreachable(LocalProvider):
+    """The embedded model on a machine that cannot run it."""
+
+    async def start(self) -> LocalModel:
+        raise LocalModelError("It is not there.")
+
+
+async def test_what_is_told_of_the_local_model_goes_not_where_the_answer_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOWLINE_HOME", str(tmp_path))
+    monkeypatch.setattr("towline.models.LocalProvider", _Unreachable)
+    answer = StringIO()
+    with pytest.raises(LocalModelError):
+        await run_once("Hi", "any.gguf", auto=False, console=Console(file=answer))
+    assert answer.getvalue() == ""
+    assert capsys.readouterr().err == "Loading the local model, which takes some seconds.\n"
+
+
+def test_a_second_copy_of_the_model_is_told_of() -> None:
+    assert "second copy" in say_loading(beside_server=True)
+    assert "second copy" not in say_loading(beside_server=False)

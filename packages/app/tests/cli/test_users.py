@@ -1,8 +1,10 @@
 """`towline users`, `devices` and `pair`: on a store at rest, and through a server that runs."""
 
 import asyncio
+import io
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -16,12 +18,13 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from towline.cli.attach import NoServer
+from towline.cli.devices import describe_device
 from towline.cli.main import app
-from towline.cli.pair import draw_code, pair
+from towline.cli.pair import draw_code, pair, show_link
 from towline_agent import SystemClock, mint_now
 from towline_agent.testing import ScriptedProvider
 from towline_client import Client, Unauthorized
-from towline_protocol import TowlineError, encode
+from towline_protocol import TokenInfo, TowlineError, encode
 from towline_server import Accounts, BuiltApp, RunFile, StoreLocked, open_store
 from towline_server.testing import open_test_server
 
@@ -89,7 +92,7 @@ def test_users_come_and_go(say: Say, home: Path) -> None:
     assert "bob                  admin  has a password" in listed
     assert "may come in no more" in say("users", "remove", "bob").output
     assert "bob" not in say("users", "list").output
-    assert "with `restore`" in _refused(say("users", "add", "bob", text=WORD))
+    assert "`towline users add bob --restore`" in _refused(say("users", "add", "bob", text=WORD))
     assert say("users", "add", "bob", "--restore", text=WORD).exit_code == 0
     assert asyncio.run(_knows(home, "bob", WORD))
 
@@ -132,10 +135,17 @@ def test_devices_are_listed_as_they_are_and_revoked_by_their_id(say: Say, home: 
     assert "No device is paired" in say("devices", "list").output
     device = asyncio.run(_admit(home))
     listed = say("devices", "list").output
-    assert listed.startswith(f"{device}  device   used ")
-    assert "a ␛[31mphone" in listed
+    time = r"\d{4}-\d\d-\d\d \d\d:\d\d"
+    line = rf"{device}  device   since {time}, used {time}, until {time}  a ␛\[31mphone\n"
+    assert re.fullmatch(line, listed)
     assert say("devices", "revoke", device).output == f"{device} is let in no more.\n"
-    assert "You have no token" in _refused(say("devices", "revoke", device))
+    assert "`towline devices list`" in _refused(say("devices", "revoke", device))
+
+
+def test_a_device_without_a_name_is_listed_as_such() -> None:
+    at = "2026-01-31T09:05:00.250Z"
+    token = TokenInfo(id="tok_1", name="device", kind="device", created=at, last_used=at)
+    assert describe_device(token).endswith(", until it is revoked  (no name)")
 
 
 async def test_a_server_that_cannot_be_found_keeps_its_store(home: Path) -> None:
@@ -181,7 +191,7 @@ async def test_a_server_that_runs_is_asked(home: Path, tmp_path: Path) -> None:
         assert "was a user 'ann' once" in _refused(refused)
         login = await built.access.login("owner", f"{WORD} 2", name="laptop")
         listed = (await _invoke("devices", "list")).output
-        assert "  login    used " in listed
+        assert "  login    since " in listed
         assert login.token not in listed
         gone = await _invoke("devices", "revoke", listed.split()[0])
         assert gone.exit_code == 0
@@ -209,12 +219,34 @@ async def test_a_program_logs_in_and_makes_a_token_of_its_own(tmp_path: Path) ->
                 await client.me()
 
 
-async def test_a_link_is_printed_and_drawn_where_somebody_looks(home: Path, tmp_path: Path) -> None:
+async def test_a_link_is_printed_and_says_whose_account_it_opens(
+    home: Path, tmp_path: Path
+) -> None:
     async with _running(home, tmp_path) as built:
         printed = (await _invoke("pair")).output
     assert f"Open   {built.url}/#code=" in printed
     assert "It works once, for 10 minutes." in printed
+    assert "Whoever opens it comes in as 'owner'" in printed
     assert "█" not in printed  # a file or a pipe has no camera
+
+
+@pytest.mark.parametrize(
+    ("url", "drawn"),
+    [
+        ("http://127.0.0.1:4747", False),
+        ("http://[::1]:4747", False),
+        ("http://localhost:4747", False),
+        ("https://desk.example.org", True),
+        ("http://192.168.1.5:4747", True),
+    ],
+)
+def test_a_code_is_drawn_where_another_device_can_open_the_link(url: str, *, drawn: bool) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=200, highlight=False)
+    show_link(console, f"{url}/#code=ABCD-EFGH", "ABCD-EFGH")
+    printed = screen.getvalue()
+    assert ("█" in printed) is drawn
+    assert ("up --host 0.0.0.0" in printed) is not drawn  # what to do, where none can
 
 
 def test_a_drawn_code_is_a_square_of_half_blocks() -> None:

@@ -104,11 +104,12 @@ async def test_a_key_set_by_the_command_counts_in_the_server_that_runs(
         leave_run_file(built, environ)
         before = await models.connect("openai/gpt-5")
         await run(partial(set_key, "openai", console, add=True, environ=environ))
-        assert "from its next request on" in screen.getvalue()
+        assert "runs uses it from its next request on" in screen.getvalue()
         assert reach.stored["openai"] == (KEY, NEXT)
         assert before.stale()
         await run(partial(remove_keys, "openai", console, last4=None, environ=environ))
         assert reach.stored == {}
+        assert "runs no longer uses it from its next request on" in screen.getvalue()
     assert "secret-" not in screen.getvalue()
     await desk.aclose()
 

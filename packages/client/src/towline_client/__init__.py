@@ -1,11 +1,14 @@
 """A client that cannot be shaken off: sessions, views, reconnection."""
 
 from towline_client.account import Account
+from towline_client.bridge.registrar import Registrar
+from towline_client.bridge.tool import CallContext
 from towline_client.caller import Credential
 from towline_client.client import Client
 from towline_client.clock import Clock, LoopClock
 from towline_client.discovery import Discovery
 from towline_client.errors import (
+    CallFailed,
     ClientError,
     CommandRejected,
     ConnectionLost,
@@ -29,6 +32,8 @@ from towline_client.transport import Call, Reply, StreamReply, Transport
 __all__ = [
     "Account",
     "Call",
+    "CallContext",
+    "CallFailed",
     "CallOptions",
     "Client",
     "ClientError",
@@ -48,6 +53,7 @@ __all__ = [
     "PersonNeeded",
     "PromptWatch",
     "Rebuilt",
+    "Registrar",
     "Reply",
     "Scrollback",
     "Session",

@@ -30,6 +30,9 @@ class Account:
     ) -> LoggedIn:
         """Turn a password into a token of 24 hours. Needs no credential.
 
+        A client that was made without a credential goes on with this token, in memory alone; any
+        other keeps its own, and the answer has the token for `Client(url, token)`.
+
         Args:
             password: The password.
             user: The user's name.
@@ -40,7 +43,9 @@ class Account:
             CommandRejected: Too many wrong ones came; `retry_after_s` says how long to wait.
         """
         body = Login(password=password, user=user, name=name)
-        return await self._caller.call("login", LoggedIn, body=body, options=options)
+        answer = await self._caller.call("login", LoggedIn, body=body, options=options)
+        self._caller.adopt(answer.token)
+        return answer
 
     async def list_tokens(self, **options: Unpack[CallOptions]) -> TokenList:
         """The caller's devices, logins and tokens."""

@@ -58,8 +58,14 @@ class Caller:
     ) -> None:
         self._transport = transport
         self._credential = credential
+        self._adopts = credential is None
         self._clock = clock
         self._mint_key = mint_key
+
+    def adopt(self, token: str | None) -> None:
+        """Use a token that was just given, when there was no credential from the start."""
+        if self._adopts and token is not None:
+            self._credential = token
 
     async def call(
         self,

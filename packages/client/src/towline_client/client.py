@@ -11,7 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, Unpack
 
+import msgspec
+
 from towline_client.account import Account
+from towline_client.bridge.bridge import Bridge
+from towline_client.bridge.journal import FileJournal, Journal, MemoryJournal
+from towline_client.bridge.registrar import Registrar
 from towline_client.caller import Caller, Credential
 from towline_client.clock import Clock, LoopClock
 from towline_client.courier import Courier
@@ -51,7 +56,7 @@ FILE_S: Final = 300.0
 """Seconds for a file to go either way: 20 MiB over a slow line."""
 
 
-class Client:
+class Client(Registrar):
     """A towline server as a program sees it.
 
     ```python
@@ -59,6 +64,9 @@ class Client:
         session = await client.open()
         print(await session.ask("What time is it?"))
     ```
+
+    What it registers with `tool`, `on_permission` and `on_question` is answered in every session
+    that it opens.
     """
 
     def __init__(
@@ -76,7 +84,8 @@ class Client:
         Args:
             url: The server's address.
             credential: A token, or an async function that is asked for one before every request.
-                It is never stored beside this client, logged or shown.
+                It is never stored beside this client, logged or shown. Without one, `claim` and
+                `account.login` bring one.
             transport: How requests travel; HTTP when left out. The client closes it.
             clock: The clock; the real one when left out.
             policy: The numbers of the reconnection.
@@ -86,6 +95,7 @@ class Client:
         Raises:
             UsageError: The address cannot be used.
         """
+        super().__init__()
         if transport is None:
             from towline_client.http import HttpTransport  # aiohttp takes half a second to import
 
@@ -94,6 +104,9 @@ class Client:
         self._clock: Clock = clock if clock is not None else LoopClock()
         self._policy = policy if policy is not None else LinkPolicy()
         self._scrollback = scrollback
+        self._journal: Journal = (
+            MemoryJournal() if scrollback is None else FileJournal(scrollback.use)
+        )
         self._caller = Caller(
             transport, credential, clock=self._clock, mint_key=lambda: uuid.uuid4().hex
         )
@@ -145,22 +158,24 @@ class Client:
             session: Its id; `None` makes a new one.
             new: What a new session is made of.
             reader: How this line names itself; a fresh name when left out. A program that runs
-                tools keeps its name, so that it finds its calls again after a restart.
+                tools keeps its name, so that it finds its calls again after a restart; no two
+                that run at once have the same.
             presentation: How much of what is being written the views show; all as it comes when
                 left out.
 
         Raises:
             ConnectionLost: The server cannot be reached.
             Unauthorized: The credential was refused.
-            CommandRejected: There is no such session, or it cannot be made.
+            CommandRejected: There is no such session, it cannot be made, or it does not take this
+                program's tools.
             ContractUnavailable: Something else answers at the address.
         """
         kept = None
         if session is None:
-            session = (await self.create_session(new)).id
+            session = (await self.create_session(self._equip(new))).id
         elif self._scrollback is not None:
             kept = await self._scrollback.load(SessionId(session))
-        opened = self._build(SessionId(session), reader or uuid.uuid4().hex, presentation, kept)
+        opened, bridge = self._build(SessionId(session), reader, presentation, kept)
         self._sessions = [*(held for held in self._sessions if not held.closed), opened]
         if kept is not None:
             await asyncio.sleep(0)  # the line begins
@@ -169,18 +184,31 @@ class Client:
             if connection.phase in ("live", "failed") or connection.failures > 1:
                 break  # one failure may be a blip: the second try came at once
         if opened.connection.value.phase in ("live", "closed"):
+            try:
+                await bridge.settle()
+            except BaseException:
+                await opened.close()
+                raise
             return opened
         error = opened.connection.value.error
         await opened.close()
         raise error or ConnectionLost("The line ended before it was up; try again.")
 
+    def _equip(self, new: CreateSession | None) -> CreateSession | None:
+        """What a session is made of: the tools, too, when its first turn begins with it."""
+        if new is None or new.prompt is None:
+            return new
+        named = {tool.name for tool in new.tools}
+        more = (tool for tool in self._handlers.declared.value if tool.name not in named)
+        return msgspec.structs.replace(new, tools=(*new.tools, *more))
+
     def _build(
         self,
         session: SessionId,
-        reader: str,
+        reader: str | None,
         presentation: Presentation | None,
         kept: SessionView | None,
-    ) -> Session:
+    ) -> tuple[Session, Bridge]:
         """A session with all that belongs to it; its line begins at once."""
         courier = Courier(self._caller, clock=self._clock, wall_ms=_wall_ms)
         screen = Screen(courier, presentation=presentation, keep=self._keeper(session))
@@ -190,12 +218,24 @@ class Client:
             session,
             self._caller,
             clock=self._clock,
-            reader=reader,
+            reader=reader or uuid.uuid4().hex,
             policy=self._policy,
             screen=screen,
             draw=random.random,
         )
-        return Session(session, caller=self._caller, courier=courier, screen=screen, pump=pump)
+        bridge = Bridge(
+            self._handlers,
+            self._journal,
+            current=pump.current,
+            clock=self._clock,
+            fetch=self.download,
+            stays=reader is not None,
+            on_decline=screen.show_again,
+        )
+        opened = Session(
+            session, caller=self._caller, courier=courier, screen=screen, pump=pump, bridge=bridge
+        )
+        return opened, bridge
 
     def _keeper(self, session: SessionId) -> Callable[[SessionView | None], None] | None:
         kept = self._scrollback
@@ -248,6 +288,9 @@ class Client:
     async def claim(self, code: str, *, name: str = "", **options: Unpack[CallOptions]) -> Claimed:
         """Turn a one-time code into this device's token. Needs no credential.
 
+        A client that was made without a credential goes on with this token, in memory alone; keep
+        it for the next time.
+
         Args:
             code: The code as a person typed it.
             name: What this device calls itself.
@@ -255,9 +298,11 @@ class Client:
         Raises:
             Unauthorized: The code is wrong, used up or expired.
         """
-        return await self._caller.call(
+        answer = await self._caller.call(
             "claim", Claimed, body=Claim(code=code, name=name), options=options
         )
+        self._caller.adopt(answer.token)
+        return answer
 
     async def pair(self, **options: Unpack[CallOptions]) -> Pairing:
         """A new one-time code for another device."""

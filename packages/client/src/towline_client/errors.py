@@ -8,6 +8,7 @@ TowlineError
    ├─ ContractUnavailable    a success that no towline server sent
    ├─ Unauthorized           the credential is missing, wrong or revoked
    ├─ CommandRejected        the server said no; .problem says why
+   ├─ CallFailed             raised by a tool of this program, with words for the model
    ├─ TurnUnfinished         a turn that was asked for failed or was stopped
    └─ PersonNeeded           a turn that was asked for waits for a permission or an answer
 ```
@@ -25,6 +26,7 @@ from towline_protocol import (
 )
 
 __all__ = [
+    "CallFailed",
     "ClientError",
     "CommandRejected",
     "ConnectionLost",
@@ -111,6 +113,16 @@ class CommandRejected(ClientError):
     def status(self) -> int:
         """The HTTP status."""
         return self.problem.status
+
+
+class CallFailed(ClientError):
+    """Raise it in a tool of your own to tell the model, in these words, what went wrong.
+
+    Of any other exception the model is told the type alone, for its text may hold what is nobody's
+    business; the log has all of it.
+    """
+
+    code: ClassVar[str] = "tool_failed"
 
 
 class TurnUnfinished(ClientError):

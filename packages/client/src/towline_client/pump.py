@@ -3,12 +3,14 @@
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
 from towline_client.caller import Caller
 from towline_client.clock import Clock
+from towline_client.current import Current
 from towline_client.errors import (
     ClientError,
     ConnectionLost,
@@ -66,6 +68,7 @@ from towline_protocol import (
     ViewAnswer,
     decode_frame,
     empty_view,
+    parse_time,
     reduce,
     reduce_all,
 )
@@ -121,6 +124,8 @@ class Pump:
         """How the line is."""
         self.events: Feed[SessionEvent] = Feed(MAX_WAITING_EVENTS, lambda: Rebuilt(view=self._view))
         """Each stored event once, in order, and what is not stored as it comes."""
+        self.current: Latest[Current | None] = Latest(None)
+        """What is known for sure; `None` while the line is not up or still catching up."""
         self.broken = 0
         """Frames that could not be read (C1.11)."""
         self.server_now: str | None = None
@@ -137,6 +142,8 @@ class Pump:
         self._unfolded: list[Envelope | Partial] = []
         self._fetched: ViewAnswer | None = None
         self._asked_ms = 0
+        self._last_seq = 0
+        self._ahead_ms = 0
         self._error: TowlineError | None = None
         self._changed = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
@@ -160,6 +167,7 @@ class Pump:
             self._group = None
             for flow in (self.events, self._screen.views, self.connection):
                 flow.end(failure)
+            self.current.end()
 
     def start(self) -> None:
         """Want the line; also goes on after a failure. Idempotent (C4.7)."""
@@ -236,6 +244,16 @@ class Pump:
                 error=self._error,
             )
         )
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say what is known for sure by now."""
+        state = self._state
+        sure = state.phase == "live" and self._view.seq >= self._last_seq
+        if sure:
+            self.current.set(Current(view=self._view, line=state.attempt, ahead_ms=self._ahead_ms))
+        elif self.current.value is not None:
+            self.current.set(None)
 
     def _reads(self, attempt: int) -> bool:
         """Whether the stream of this attempt is still the one that counts."""
@@ -299,6 +317,7 @@ class Pump:
             self._feed(RetrySeen(attempt=attempt, retry_ms=decoder.retry, **self._when()))
         if self._view is not before:
             self._screen.show(self._view)
+            self._tell()
 
     def _frame(self, attempt: int, frame: Frame | Broken) -> None:
         match frame:
@@ -309,7 +328,7 @@ class Pump:
             case Envelope() | Partial():
                 self._unfolded.append(frame)
             case Hello():
-                self.server_now = frame.now
+                self._greet(frame)
                 self._feed(HelloSeen(attempt=attempt, log=frame.log, **self._when()))
             case Gap():
                 self._feed(GapSeen(attempt=attempt, **self._when()))
@@ -319,6 +338,13 @@ class Pump:
                 self._feed(ResetSeen(attempt=attempt, retry_ms=frame.retry_ms, **self._when()))
             case SessionRows() | SessionChanged() | SessionRemoved():
                 pass  # of the list: a session's own line has no use for them
+
+    def _greet(self, hello: Hello) -> None:
+        """Take in what the server says of itself and of the log."""
+        self.server_now = hello.now
+        self._last_seq = hello.last_seq
+        with suppress(ValueError):  # no time: what was known of its clock still counts
+            self._ahead_ms = parse_time(hello.now) - self._clock.now_ms()
 
     def _fold(self, attempt: int) -> None:
         """Fold what has come, all at once: a run of deltas costs its text once."""

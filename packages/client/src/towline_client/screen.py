@@ -87,6 +87,10 @@ class Screen:
         if ended and self._keep is not None:
             self._keep(view)
 
+    def show_again(self) -> None:
+        """Wake the readers: what the view asks for is answered by others now."""
+        self.views.set(self.views.value)
+
     def saw(self, key: str | None) -> None:
         """Take in that the log has admitted a prompt of this key."""
         self._courier.saw(key)

@@ -86,6 +86,16 @@ class Scrollback:
                 return  # the thread takes what waits when it is done with what it has
             self._writing = self._pool().submit(self._write)
 
+    async def use(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
+        """Keep something else in the file; `None` when it cannot be used.
+
+        Args:
+            work: Runs in the file's own thread.
+        """
+        if self._closed:
+            return None
+        return await asyncio.wrap_future(self._pool().submit(self._shelf.use, work))
+
     async def close(self) -> None:
         """Write what waits and let go of the file. `Client.close` does it. Idempotent."""
         if self._closed:
@@ -162,6 +172,9 @@ class _Shelf:
         else:
             body = _encode(finished(view))
             self._try(lambda db: _upsert(db, session, body))
+
+    def use(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
+        return self._try(work)
 
     def close(self) -> None:
         if self._db is not None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import Unpack
 
+from towline_client.bridge.bridge import Bridge
 from towline_client.caller import Caller
 from towline_client.courier import Courier
 from towline_client.errors import ConnectionLost, PersonNeeded, TurnUnfinished
@@ -39,12 +40,14 @@ class Session(Talk):
         courier: Courier,
         screen: Screen,
         pump: Pump,
+        bridge: Bridge,
     ) -> None:
         super().__init__(id, reader=pump.reader, caller=caller, courier=courier, views=screen.views)
         self._pump = pump
         self._screen = screen
         self._attended: frozenset[str] = frozenset()
-        self._task = asyncio.create_task(pump.run(), name=f"line of {id}")
+        self._bridge = bridge
+        self._task = asyncio.create_task(self._live(), name=f"line of {id}")
 
     @property
     def closed(self) -> bool:
@@ -110,7 +113,8 @@ class Session(Talk):
         A turn may need a person: a permission, an answer to a question. Nothing here gives it, so
         this raises `PersonNeeded` then, and the turn waits at the server. Answer with `answer` or
         `answer_question`, and `wait_for` the rest; or ask with `others_answer=True`, when somebody
-        looks at the session elsewhere. What `attend` names is waited for.
+        looks at the session elsewhere. What `Client.on_permission` and `on_question` answer is
+        waited for, and what `attend` names.
 
         Args:
             text: The words.
@@ -167,22 +171,38 @@ class Session(Talk):
     async def close(self) -> None:
         """Let go of the line; the session itself lives on. Idempotent.
 
-        Nothing that was said here is sent again. A bug in the line comes out here, unless a flow
-        has raised it already.
+        Nothing that was said here is sent again. Tools that run are cancelled, and their calls
+        answered with that; the tools of a line without a name of its own are taken back. A bug in
+        the line comes out here, unless a flow has raised it already.
         """
+        await self._bridge.leave()
         self._courier.close()
         self._pump.close()
         await asyncio.wait([self._task])
         if not self._task.cancelled():
             self._task.result()
 
+    async def _live(self) -> None:
+        """Own the line and what is answered over it; the first bug in them comes out here."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                answering = group.create_task(self._bridge.run(self))
+                await self._pump.run()
+                answering.cancel()
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from errors
+
     def _check_person(self, accepted: PromptAccepted, view: SessionView) -> None:
         """Raise when the view waits for somebody and nothing here will answer."""
         permissions = tuple(
-            request for request in view.permissions if request.permission not in self._answered
+            request
+            for request in view.permissions
+            if request.permission not in self._answered and not self._bridge.will_answer(request)
         )
         questions = tuple(
-            question for question in view.questions if question.question not in self._answered
+            question
+            for question in view.questions
+            if question.question not in self._answered and not self._bridge.will_answer(question)
         )
         if "permission" in self._attended:
             permissions = ()

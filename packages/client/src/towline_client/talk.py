@@ -1,7 +1,7 @@
 """What can be said in a session: its calls, each by name."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar, Unpack
+from typing import TypeVar, Unpack, cast
 
 import msgspec
 
@@ -344,9 +344,16 @@ class Talk:
             tools: The tools; none to take them back.
 
         Raises:
+            UsageError: Something is no `ClientTool`.
             ConnectionLost: No answer came.
             CommandRejected: A tool does not hold, such as one called as the agent's own.
         """
+        for tool in cast("tuple[object, ...]", tools):
+            if not isinstance(tool, ClientTool):
+                raise UsageError(
+                    f"declare_tools takes ClientTool, not {tool!r}; register a function with "
+                    "@client.tool, which declares it by itself."
+                )
         return await self._say(
             "declare_tools",
             ToolsDeclared,

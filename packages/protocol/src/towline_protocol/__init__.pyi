@@ -59,7 +59,6 @@ from towline_protocol.commands import (
     PermissionAnswered,
     Problem,
     PromptAccepted,
-    PromptBlock,
     ProviderInfo,
     ProviderList,
     ProviderTest,
@@ -94,6 +93,7 @@ from towline_protocol.content import (
     Image,
     Opaque,
     Private,
+    PromptBlock,
     ResultBlock,
     Text,
     Thinking,
@@ -173,6 +173,9 @@ from towline_protocol.frames import (
     SessionRemoved,
     SessionRows,
 )
+from towline_protocol.functions.docstring import Docstring, parse_docstring
+from towline_protocol.functions.signature import Signature, read_signature
+from towline_protocol.functions.value import mend_text, value_text
 from towline_protocol.ids import (
     CallId,
     CheckpointId,
@@ -275,6 +278,7 @@ __all__ = [
     "Decision",
     "DeclareTools",
     "Delta",
+    "Docstring",
     "EndedTurn",
     "Envelope",
     "Event",
@@ -377,6 +381,7 @@ __all__ = [
     "SessionView",
     "Shown",
     "SignInStarted",
+    "Signature",
     "SseDecoder",
     "SseEvent",
     "StartSignIn",
@@ -438,11 +443,14 @@ __all__ = [
     "fault_codes",
     "format_time",
     "left_ms",
+    "mend_text",
     "mint_id",
     "openapi_document",
+    "parse_docstring",
     "parse_time",
     "permission_digest",
     "present",
+    "read_signature",
     "reduce",
     "reduce_all",
     "restore_private",
@@ -453,4 +461,5 @@ __all__ = [
     "typescript_later",
     "typescript_shapes",
     "typescript_types",
+    "value_text",
 ]

@@ -12,6 +12,7 @@ __all__ = [
     "Image",
     "Opaque",
     "Private",
+    "PromptBlock",
     "ResultBlock",
     "Text",
     "Thinking",
@@ -120,6 +121,10 @@ class ToolResult(_Block, frozen=True, kw_only=True, tag="tool_result"):
 
 Block = Text | Thinking | Image | File | ToolCall | ToolResult | Opaque | Unknown
 """One part of a message."""
+
+
+PromptBlock = Text | Image | File
+"""What a person may put into a prompt."""
 
 
 class Private(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -16,8 +16,8 @@ import msgspec
 from msgspec import inspect as types
 
 from towline_protocol.artifacts import Artifact
-from towline_protocol.commands import ClientBlock, Problem, PromptBlock
-from towline_protocol.content import Block, ResultBlock
+from towline_protocol.commands import ClientBlock, Problem
+from towline_protocol.content import Block, PromptBlock, ResultBlock
 from towline_protocol.docstrings import field_docs
 from towline_protocol.events import Delta, Envelope, Event, StoredEvent
 from towline_protocol.faults import FAULT_CODES

@@ -65,14 +65,12 @@ class SseDecoder:
         if lines is None:
             return []
         events: list[SseEvent] = []
-        data = self._data
+        data, room = self._data, self._max - self._open_bytes
         for line in lines:
-            if line.startswith(b"data: "):
-                data.append(
-                    line[6:]
-                )  # as `_add`, which a call would make slow: most lines are such
+            if line.startswith(b"data: "):  # as `_add`: most lines are such, and a call is slow
+                data.append(line[6:])
                 self._data_bytes += len(line) - 5
-                if self._open_bytes + self._data_bytes > self._max:
+                if self._data_bytes > room:
                     raise self._too_large()
             elif line:
                 self._field(line)

@@ -92,6 +92,7 @@ class Transcript:
         self._counted: _Count | None = None
         self._paired: list[Message] = []  # the messages of so many entries, which stay as they are
         self._settled = 0
+        self._told: tuple[Message, ...] = ()  # all of these, as they were given out
         for message in earlier:
             self._take_earlier(message)
 
@@ -143,7 +144,9 @@ class Transcript:
             paired.append(entry.message)
             paired += results
             self._settled += 1
-        return tuple(paired)
+        if len(self._told) != len(paired):
+            self._told = tuple(paired)
+        return self._told
 
     def entries(self) -> tuple[tuple[str, tuple[Message, ...]], ...]:
         """The conversation in parts that belong together, oldest first (R27).
@@ -174,10 +177,10 @@ class Transcript:
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """The calls of the last message that have no result yet, in the model's order."""
-        if not self._entries:
+        calls = self._entries[-1].calls if self._entries else ()
+        if not calls:
             return ()
-        calls = self._entries[-1].calls
-        return tuple(call for call in calls if call.id not in self._results)
+        return tuple([call for call in calls if call.id not in self._results])
 
     def opening(self, turn: TurnId) -> tuple[Block, ...] | None:
         """What the prompt said that a turn began with; `None` when that stands here no more.
@@ -280,6 +283,7 @@ class Transcript:
         """Forget how messages were paired: some of them have changed or are gone."""
         self._paired.clear()
         self._settled = 0
+        self._told = ()
 
     def _results_of(self, entry: _Entry) -> tuple[Message, ...]:
         return (entry.results or self._pair(entry),) if entry.calls else ()

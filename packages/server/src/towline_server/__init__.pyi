@@ -2,6 +2,7 @@
 
 from towline_server.api.access import Authenticate, Caller
 from towline_server.api.accounts import OWNER, Accounts
+from towline_server.auth.hosts import is_loopback
 from towline_server.auth.password import check_new_password, check_user_name
 from towline_server.config import Config, load_config
 from towline_server.doctor.examine import examine_store
@@ -55,6 +56,8 @@ from towline_server.main import BuiltApp, Ready, RunFile, build_app, serve
 from towline_server.models.providers import Providers, SignIns
 from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Connect, Connection
 from towline_server.sessions.budget import Budget
+from towline_server.sessions.catalog import list_stored_sessions
+from towline_server.sessions.connection import PlainConnect
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store, open_store
 
 __all__ = [
@@ -88,6 +91,7 @@ __all__ = [
     "MediaUnsupported",
     "MethodRefused",
     "NotOffered",
+    "PlainConnect",
     "ProviderNotFound",
     "Providers",
     "ProvidersAbsent",
@@ -125,6 +129,8 @@ __all__ = [
     "copy_store",
     "create_app",
     "examine_store",
+    "is_loopback",
+    "list_stored_sessions",
     "load_config",
     "open_memory_store",
     "open_store",

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, Mapping
+from functools import partial
 from importlib import metadata
 from typing import Final, cast
 
@@ -17,9 +19,12 @@ from towline_server.errors import Draining
 from towline_server.main import GRACE_S, BuiltApp, build_app, sweep
 from towline_server.models.providers import Providers
 from towline_server.sessions.agents import Agents, AgentSpec, Connect
+from towline_server.sessions.connection import PlainConnect, to_connect
 from towline_server.store.sqlite_store import open_store
 
 __all__ = ["EmbeddedApp", "create_app"]
+
+_log: Final = logging.getLogger("towline.server")
 
 _RETRY_S: Final = 5.0
 
@@ -32,7 +37,7 @@ class EmbeddedApp:
         config: Config,
         *,
         agents: Mapping[str, AgentSpec],
-        connect: Connect,
+        connect: Connect | PlainConnect,
         default_model: str,
         authenticate: Authenticate | None,
         providers: Providers | None,
@@ -43,9 +48,16 @@ class EmbeddedApp:
         grace_s: float,
     ) -> None:
         self._config = config
-        self._agents = agents
-        self._connect = connect
-        self._default_model = default_model
+        self._make_fleet = partial(
+            Agents,
+            agents,
+            connect=to_connect(connect),
+            default_model=default_model,
+            clock=clock,
+            mint=mint,
+            hidden=(config.data_dir,),
+        )
+        self._make_fleet()  # what cannot be is told where it was written, not at the start
         self._authenticate = authenticate
         self._providers = providers
         self._pages = pages
@@ -54,12 +66,14 @@ class EmbeddedApp:
         self._mint = mint
         self._grace_s = grace_s
         self._built: BuiltApp | None = None
+        self._told = not pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or the lifespan where this app is the outermost one."""
         if scope["type"] == "lifespan":
             await self._serve_lifespan(receive, send)
         elif self._built is not None:
+            self._warn_of_pages(scope)
             await self._built.app(scope, receive, send)
         elif scope["type"] == "http":
             await _not_running()(scope, receive, send)
@@ -81,14 +95,7 @@ class EmbeddedApp:
         async with contextlib.AsyncExitStack() as stack:
             store = await open_store(self._config.data_dir, mint=self._mint)
             stack.push_async_callback(store.close)
-            fleet = Agents(
-                self._agents,
-                connect=self._connect,
-                default_model=self._default_model,
-                clock=self._clock,
-                mint=self._mint,
-                hidden=(self._config.data_dir,),
-            )
+            fleet = self._make_fleet()
             stack.push_async_callback(fleet.aclose)
             built = await build_app(
                 self._config,
@@ -124,6 +131,17 @@ class EmbeddedApp:
             self._built.streams.drain()
             await self._built.sessions.drain(self._grace_s)
 
+    def _warn_of_pages(self, scope: Scope) -> None:
+        """Say once that there is no page below a prefix: it would find none of its files there."""
+        prefix = scope.get("root_path")
+        if prefix and not self._told:
+            self._told = True
+            _log.warning(
+                "The web page lies at the root of a host, and this app is mounted at %r, so "
+                "`pages=True` has no effect: mount it at '/', or leave `pages` out.",
+                prefix,
+            )
+
     def _leave(self) -> None:
         self._built = None
 
@@ -145,7 +163,7 @@ def create_app(
     config: Config,
     *,
     agents: Mapping[str, AgentSpec],
-    connect: Connect,
+    connect: Connect | PlainConnect,
     default_model: str,
     authenticate: Authenticate | None = None,
     providers: Providers | None = None,
@@ -160,9 +178,10 @@ def create_app(
     ```python
     async def who(connection: HTTPConnection) -> Caller | None:
         user = connection.scope.get("user")       # what your own middleware left there
-        return Caller(user.name) if user else None
+        return Caller(user.id) if user else None  # an id that never becomes another person's
 
-    agent = create_app(config, agents=agents, connect=connect, default_model=model,
+    agent = create_app(config, agents={"helper": AgentSpec(name="helper")},
+                       connect=towline_agent.connect, default_model="openai/gpt-6.1-sol",
                        authenticate=who)
     app = Starlette(routes=[Mount("/agent", app=agent)], lifespan=agent.lifespan)
     ```
@@ -173,26 +192,35 @@ def create_app(
 
     Users are who `authenticate` says: each sees their own sessions alone. There are then no
     passwords, codes and tokens of ours; the operations that make them answer
-    `capability_unavailable`. If your users come by a cookie, give it `SameSite`; writes from pages
-    of other sites are refused here too.
+    `capability_unavailable`, and the capabilities leave them out. If your users come by a cookie,
+    give it `SameSite`; writes from pages of other sites are refused here too.
 
     Nothing is bound: `config.host` and `config.port` are not used for that. `Host` is checked all
     the same, so name what your app is reached by in `config.hosts`.
 
     Args:
         config: The settings.
-        agents: The agents by name.
-        connect: Finds a model's provider.
+        agents: The agents by name. A session that names none has the agent `towline`, or the first
+            one where there is none of that name; the capabilities list it first.
+        connect: Finds a model's provider: a function such as `towline_agent.connect`, or one to
+            await that gives a `Connection`, whose places and renewal it may then say.
         default_model: The model of a session that names none.
         authenticate: Says who a request comes from, `None` for nobody that is let in; left out,
-            the server has users and tokens of its own, see `towline users`. Nobody may be called
-            `cancel`, `deadline` or `server`: logs say so of what no user did.
+            the server has users and tokens of its own, see `towline users`. What it calls somebody
+            owns their sessions for ever: give a stable id, not a name that people choose or that
+            is given away again. Nobody may be called `cancel`, `deadline` or `server`: logs say so
+            of what no user did.
         providers: Knows models and keeps keys; `None` when nobody does.
-        pages: Whether the web page is served; it must then lie at the root of a host.
+        pages: Whether the web page is served; the app must then lie at the root of a host. Below a
+            prefix there is no page, and the log says so.
         version: The version that is shown to clients; that of this package when left out.
         clock: Time.
         mint: Ids.
         grace_s: Seconds that running turns have to end at the shutdown.
+
+    Raises:
+        UsageError: There is no agent, one is called otherwise than its spec says, or `connect`
+            cannot be called.
     """
     return EmbeddedApp(
         config,

@@ -132,7 +132,8 @@ async def serve(
         knows: Whether there is a provider for a `provider/model`; says it at once.
         providers: Knows models and keeps keys; `None` when nobody does.
         on_ready: Told once, when the server listens.
-        on_drain: Told once, when a stop begins, how many turns still run.
+        on_drain: Told once, when a stop begins, how many turns still run; those that only wait for
+            somebody are taken up by the next start.
         run_file: Where to leave the address for programs of this user; removed at the end.
         port_fixed: Whether somebody asked for this very port; else the next free one is taken.
         clock: Time.
@@ -353,7 +354,7 @@ async def _serve_until(
         on_ready()
         await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
         built.streams.drain()
-        on_drain(sum(session.busy for session in built.sessions.live))
+        on_drain(sum(session.busy and not session.waits for session in built.sessions.live))
         await built.sessions.drain(grace_s)
     finally:
         built.streams.drain()

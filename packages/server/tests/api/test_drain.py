@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from towline_agent import TextPiece, mint_now
-from towline_agent.testing import ScriptedProvider
+from towline_agent import TextPiece, mint_now, tool
+from towline_agent.testing import ScriptedProvider, call
 from towline_protocol import (
     CreateSession,
     Problem,
@@ -102,3 +102,23 @@ async def test_a_stream_that_was_about_to_open_is_refused_too(tmp_path: Path) ->
                 await wire.until(lambda wire=wire: wire.ended)
             assert wire.head["status"] == 503 or b"event: reset" in wire.pieces[-1]
     await store.close()
+
+
+@pytest.mark.rules("C5.14")
+async def test_a_turn_that_only_waits_for_a_person_holds_no_stop_back(tmp_path: Path) -> None:
+    @tool(name="change")
+    async def change() -> str:
+        """Change something."""
+        return "changed"
+
+    provider = ScriptedProvider(call("change"))
+    async with open_test_app(provider, root=tmp_path, tools=[change], mode="ask") as built:
+        client = AppClient(built)
+        session = await client.create()
+        await client.prompt(session, "hello")
+        await client.until(session, lambda view: bool(view.permissions))
+        (live,) = built.sessions.live
+        assert (live.busy, live.waits) == (True, True)
+        async with asyncio.timeout(10):
+            await built.sessions.drain(600)
+        assert (await client.view(session)).permissions  # it is asked again by the next server

@@ -140,6 +140,7 @@ async def test_a_folder_outside_the_roots_is_forbidden(
     problem = await _refused(client, CreateSession(cwd=cwd.replace("{root}", str(tmp_path))), 403)
     assert problem.code == "forbidden"
     assert "roots" in problem.detail
+    assert "`towline up --root " in problem.detail
 
 
 @pytest.mark.parametrize("cwd", ["file", "nothing", "nothing/at/all"])

@@ -266,6 +266,7 @@ async def test_the_effect_that_a_client_declares_counts_if_its_agent_trusts_it(
         if not trusts:
             view = await client.until(session, lambda view: bool(view.permissions))
             assert {c.effect for c in view.open_calls} == {"write"}
+            assert "takes no client's word" in (view.permissions[0].reason or "")
             assert not _offers(view)
             return
         # Nobody is asked, both run together, and each gets its own result.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from towline_agent import Model, mint_now, tool
+from towline_agent import Model, ProviderUnavailable, StepFailed, TextPiece, mint_now, tool
 from towline_agent.testing import FakeClock, ScriptedProvider, call, say
 from towline_protocol import (
     CreateSession,
@@ -243,6 +243,29 @@ async def test_a_turn_that_a_crash_cut_is_counted_once(tmp_path: Path, store: Sq
         (row,) = (await used(client)).rows
     assert (row.requests, row.usage) == (2, Usage(input=20, output=5))
     assert row.cost == pytest.approx(2.5)
+
+
+@pytest.mark.rules("A4.48")
+async def test_what_a_failed_try_used_before_a_crash_is_counted_once(
+    tmp_path: Path, store: SqliteStore
+) -> None:
+    failed = StepFailed(error=ProviderUnavailable("Down."), usage=DOLLAR)
+    hangs = ScriptedProvider(failed, [TextPiece(0, "I"), asyncio.Event()], model=PRICED)
+    clock = FakeClock(NOON_MS)
+    async with open_test_app(hangs, root=tmp_path, store=store, clock=clock) as built:
+        client = AppClient(built)
+        session = await client.create()
+        await client.prompt(session, "Hi")
+        await client.until(session, lambda view: bool(view.open_messages))
+        (row,) = (await used(client)).rows
+        assert (row.requests, row.usage, row.cost) == (1, DOLLAR, 1.0)
+    async with open_test_app(dollars(1), root=tmp_path, store=store, clock=clock) as built:
+        client = AppClient(built)
+        await client.until(session, ran(1))
+        (row,) = (await used(client)).rows
+        (end,) = (e.event for e in await client.log(session) if isinstance(e.event, TurnCompleted))
+    assert (row.requests, row.usage, row.cost) == (2, Usage(input=20), 2.0)
+    assert (end.usage, end.cost) == (Usage(input=20), 2.0)
 
 
 def look() -> str:

@@ -137,7 +137,7 @@ async def test_the_feed_begins_with_the_newest_and_all_that_need_somebody_each_t
         for session in needing:
             await client.prompt(session, "change it")
             await client.until(session, lambda view: bool(view.permissions))
-        others = [await client.create() for _ in range(FEED_ROWS + 3)]
+        others = sorted([await client.create() for _ in range(FEED_ROWS + 3)])  # by their time
         for _ in range(2):  # there is no cursor: who comes back begins as before
             async with client.follow_all(query="after=7&reader=me") as wire:
                 frames = await _until(wire, lambda frames: len(frames) >= 2)

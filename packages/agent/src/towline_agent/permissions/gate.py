@@ -35,7 +35,15 @@ class Verdict(msgspec.Struct, frozen=True):
     """Which rule or mode said so; shown to people."""
 
 
-def judge(*, mode: str, rules: tuple[Rule, ...], tool: str, effect: str, subject: str) -> Verdict:
+def judge(
+    *,
+    mode: str,
+    rules: tuple[Rule, ...],
+    tool: str,
+    effect: str,
+    subject: str,
+    reason: str | None = None,
+) -> Verdict:
     """The verdict on one call: a denial anywhere wins, else the first match, else the mode (A5.48).
 
     Args:
@@ -44,6 +52,7 @@ def judge(*, mode: str, rules: tuple[Rule, ...], tool: str, effect: str, subject
         tool: The tool's name.
         effect: What the call does to the world.
         subject: What the rules are matched against.
+        reason: Why a person is asked, if it is another reason than the effect.
     """
     matching = [rule for rule in rules if match(rule, tool, subject)]
     for rule in matching:
@@ -55,7 +64,7 @@ def judge(*, mode: str, rules: tuple[Rule, ...], tool: str, effect: str, subject
         return Verdict("allow", f"it {_DOES[effect]}")
     if mode == "auto":
         return Verdict("allow", "the mode is 'auto'")
-    return Verdict("ask", f"It {_DOES.get(effect, 'does something unknown')}.")
+    return Verdict("ask", reason or f"It {_DOES.get(effect, 'does something unknown')}.")
 
 
 def offered_options(tool: str, subject: str) -> tuple[Option, ...]:

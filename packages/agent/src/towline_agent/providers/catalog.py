@@ -233,7 +233,7 @@ def _why(vendor: Vendor, env: Mapping[str, str], stored: Mapping[str, Sequence[s
     if setting is not None:
         held = setting if env.get(setting, "").strip() else f"{setting}S"
         return f"{held} is set"
-    return "a key is kept for it" if stored.get(vendor.name) else None
+    return "A key is kept for it" if stored.get(vendor.name) else None
 
 
 def _key_setting(vendor: Vendor, env: Mapping[str, str]) -> str | None:

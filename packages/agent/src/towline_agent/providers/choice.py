@@ -18,6 +18,12 @@ _NO_WORDS: Final = (
 )
 """Names of models that answer with vectors, sounds or pictures, or only judge."""
 
+_ONLY_IN_THE_APP: Final = (
+    "The model 'local' belongs to the towline app, which starts and ends it: ask it by `towline "
+    "run`, or over a server that `towline up` runs. Here, take a provider whose key is set, such "
+    "as 'openai', or a model server of this machine, such as 'ollama/qwen3'."
+)
+
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Which model is taken, and why (A2.90)."""
@@ -66,6 +72,8 @@ def find_vendor(provider: str) -> Vendor:
         UsageError: There is none.
     """
     vendor = VENDORS.get(provider)
+    if provider == "local":
+        raise UsageError(_ONLY_IN_THE_APP)
     if vendor is None:
         import difflib  # only who has mistyped a name waits for it
 

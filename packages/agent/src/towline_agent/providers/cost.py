@@ -8,6 +8,7 @@ from towline_protocol import Usage
 __all__ = ["answer_cost", "cost"]
 
 _MILLION: Final = 1_000_000
+_NOTHING: Final = Usage()
 
 
 def cost(model: Model, usage: Usage) -> float | None:
@@ -17,13 +18,12 @@ def cost(model: Model, usage: Usage) -> float | None:
     price of input. Thinking is contained in output (A1.13). What rises with the length of a request
     and what is paid for besides tokens, such as searches, is not in it.
     """
-    read = _first(model.price_cache_read, model.price_input)
-    write = _first(model.price_cache_write, model.price_input)
+    read, write = model.price_cache_read, model.price_cache_write
     parts = (
         (usage.input, model.price_input),
         (usage.output, model.price_output),
-        (usage.cache_read, read),
-        (usage.cache_write, write),
+        (usage.cache_read, model.price_input if read is None else read),
+        (usage.cache_write, model.price_input if write is None else write),
     )
     total = 0.0
     for tokens, price in parts:
@@ -37,10 +37,6 @@ def cost(model: Model, usage: Usage) -> float | None:
 
 def answer_cost(model: Model, usage: Usage) -> float | None:
     """The same for a whole answer: one that nobody counted has cost something, if not nothing."""
-    if usage == Usage() and (model.price_input or model.price_output):
+    if (model.price_input or model.price_output) and usage == _NOTHING:
         return None
     return cost(model, usage)
-
-
-def _first(*prices: float | None) -> float | None:
-    return next((price for price in prices if price is not None), None)

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
@@ -15,7 +16,8 @@ __all__ = ["Prefixes", "to_json"]
 _MAX_BYTES: Final = 8 * 1024 * 1024
 """Bytes of JSON that are kept for one provider; about the longest window that is filled with text.
 """
-
+_KEPT_BYTES: Final = 1024
+"""What one more conversation counts for beside its JSON: its messages and its state, roughly."""
 
 _NOTHING: Final[tuple[tuple[Message, ...], bytes, None]] = ((), b"", None)
 
@@ -34,7 +36,7 @@ class Prefixes(Generic[_S]):
         begin: Makes the state of an empty conversation: what a message's JSON depends on beside
             the message itself, such as the ids that calls before it have taken.
         add: The JSON objects that messages become, joined; brings the state forward.
-        max_bytes: Bytes of JSON that are kept.
+        max_bytes: Bytes that are kept, as JSON and beside it.
         joint: What stands between the parts; a dialect whose parts hold their own has none.
     """
 
@@ -51,7 +53,8 @@ class Prefixes(Generic[_S]):
         self._joint = joint
         self._max_bytes = max_bytes
         self._size = 0
-        self._kept: dict[int, tuple[tuple[Message, ...], bytes, _S]] = {}
+        # a plain dict would look for its oldest key behind all that were taken out before
+        self._kept: OrderedDict[int, tuple[tuple[Message, ...], bytes, _S]] = OrderedDict()
         self._lock = threading.Lock()  # one agent may run in two loops at once
 
     def count_known(self, messages: tuple[Message, ...]) -> int:
@@ -74,18 +77,19 @@ class Prefixes(Generic[_S]):
             state = state.copy()
         if len(known) < len(messages):
             added = self._add(state, messages[len(known) :])
-            encoded = self._joint.join(part for part in (encoded, added) if part)
+            encoded += self._joint + added if encoded and added else added
             self._keep(messages, encoded, state.copy())
         return encoded, state
 
     def _keep(self, messages: tuple[Message, ...], encoded: bytes, state: _S) -> None:
         with self._lock:
             before = self._kept.pop(id(messages[0]), None)
-            self._size += len(encoded) - (len(before[1]) if before is not None else 0)
+            known = 0 if before is None else len(before[1]) + _KEPT_BYTES
+            self._size += len(encoded) + _KEPT_BYTES - known
             self._kept[id(messages[0])] = (messages, encoded, state)
             while self._size > self._max_bytes:
-                oldest = next(iter(self._kept))
-                self._size -= len(self._kept.pop(oldest)[1])
+                _, (_, oldest, _) = self._kept.popitem(last=False)
+                self._size -= len(oldest) + _KEPT_BYTES
 
 
 def to_json(value: Any) -> bytes:

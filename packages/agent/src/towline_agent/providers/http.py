@@ -312,8 +312,10 @@ class _Stream:
             events = self._decoder.feed(chunk)
         except ProtocolError as error:
             raise TransportFailed("too_large", error.message) from error
+        on_event, done = self._on_event, self._done
         for event in events:
-            self._done = self._on_event(event)
+            done = on_event(event)
+        self._done = done
         if events:
             self._quiet.end()
         else:

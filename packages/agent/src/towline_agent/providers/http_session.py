@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextvars import ContextVar
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -96,7 +96,7 @@ class ClientSession:
             tried = _Try()
             _trying.set(tried)
             try:
-                return await self._send(call)
+                return await self._request(call)
             except aiohttp.ClientConnectorError as error:
                 raise failure(error) from error
             except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
@@ -105,8 +105,8 @@ class ClientSession:
             except (aiohttp.ClientError, OSError, ValueError) as error:  # of odd names of hosts
                 raise failure(error) from error
 
-    async def _send(self, call: HttpCall) -> aiohttp.ClientResponse:
-        return await self.client.request(
+    def _request(self, call: HttpCall) -> Awaitable[aiohttp.ClientResponse]:
+        return self.client.request(
             call.method,
             call.url,
             data=call.body,

@@ -14,6 +14,8 @@ import threading
 from collections import deque
 from typing import Final
 
+import msgspec
+
 from towline_agent.errors import RateLimited, StatedLimits
 from towline_agent.host import Clock, SystemClock
 from towline_protocol import UsageError
@@ -34,16 +36,13 @@ _HASH_BYTES: Final = 16
 _SYSTEM_CLOCK: Final = SystemClock()
 
 
-class Sending:
+class Sending(msgspec.Struct, gc=False):
     """A request that went out."""
 
-    __slots__ = ("at_s", "tokens")
-
-    def __init__(self, at_s: float, tokens: int) -> None:
-        self.at_s = at_s
-        """When, on the pacer's clock."""
-        self.tokens = tokens
-        """Tokens it counts for."""
+    at_s: float
+    """When, on the pacer's clock."""
+    tokens: int
+    """Tokens it counts for."""
 
 
 class Pacer:

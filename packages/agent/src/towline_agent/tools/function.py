@@ -11,7 +11,6 @@ from typing import Any, Final, Protocol, TypeVar, overload, runtime_checkable
 import msgspec
 
 from towline_agent.tools.arguments import parse_arguments
-from towline_agent.tools.docstring import parse_docstring
 from towline_agent.tools.mismatch import find_mismatch, read_schema
 from towline_agent.tools.result import to_output
 from towline_agent.tools.schema import misfit, read_parameters
@@ -203,11 +202,10 @@ def _from_function(
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise UsageError(f"Tool {named!r} yields; return its result instead.")
     parameters = read_parameters(function, named)
-    summary = parse_docstring(inspect.getdoc(function)).summary
     threaded = not _is_async(function)
     run = _runner(function, wants_context=parameters.takes_context, threaded=threaded, spread=True)
     check = parameters.check if verify is None else _both(parameters.check, verify)
-    words = description or summary or named.replace("_", " ")
+    words = description or parameters.summary or named.replace("_", " ")
     facts = {**facts, "rooted": parameters.takes_context}
     return _assemble(named, words, parameters.schema, run, check, threaded, facts)
 

@@ -81,3 +81,5 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """What a permission rule is matched against: a path, a command line, a URL."""
     preview: Callable[[dict[str, Any]], Preview] | None = None
     """What a person sees before it runs; `None` for the arguments as they are."""
+    reason: str | None = None
+    """Why a person is asked, as a sentence; `None` for what the effect means."""

@@ -8,10 +8,11 @@ from typing import Any, Final
 import msgspec
 from rich.console import Console
 
+from towline.cli.asked import Asked
+from towline.cli.command import name_command
 from towline.cli.keyboard import Keyboard, open_keyboard
+from towline.cli.leaving import say_goodbye
 from towline.cli.page import Page
-from towline.cli.question import Answering, Form, decline, fill, invite, next_item
-from towline.cli.render import choose_option
 from towline.cli.slash import HELP, LISTED, Command, find_command, list_lines
 from towline_client import (
     Client,
@@ -26,13 +27,9 @@ from towline_client import (
     follow_prompt,
 )
 from towline_protocol import (
-    DENY,
     CreateSession,
-    PermissionId,
-    PermissionRequested,
     PromptAccepted,
     PromptId,
-    QuestionId,
     QueueResumed,
     SessionId,
     SessionInfo,
@@ -88,7 +85,7 @@ async def chat(
             following = await talk.run()
             code = max(code, talk.code)
             if following is None:
-                page.say(f"Go on with: {program} chat --plain --session {session.id}")
+                page.say(say_goodbye(session.view, session.id, program))
             else:
                 page.say("")
             await session.close()
@@ -106,7 +103,7 @@ async def _open(
     except CommandRejected as error:
         if session_id is not None or error.code != "forbidden" or new.cwd is None:
             raise
-        page.say(error.message)
+        page.say(name_command(error.message))
         return await client.open(None, new=msgspec.structs.replace(new, cwd=None))
 
 
@@ -153,9 +150,7 @@ class _Talk:
         self._commands = 0
         self._own: frozenset[str] = frozenset()
         self._watches: dict[PromptId, PromptWatch] = {}
-        self._answered: set[PermissionId] = set()
-        self._answering = Answering()
-        self._refused: set[str] = set()
+        self._asked = Asked(session, page, run=self._run, interrupt=self._interrupt)
         self._picking: tuple[SessionInfo, ...] = ()
         self._reading = False
         self._stopping = False
@@ -215,14 +210,13 @@ class _Talk:
             self._leave()
             return
         if self._no_more_lines:
-            self._refuse_all()
-        asked = bool(self._open_requests()) or self._answering.current(self._view) is not None
-        waits_for_answer = asked and not self._commands
+            self._asked.refuse_all(self._view)
+        waits_for_answer = self._asked.waits(self._view) and not self._commands
         useful = self._keyboard.terminal or idle or waits_for_answer
         if useful and not self._reading and not self._no_more_lines:
             self._reading = True
             self._spawn(self._read_line())
-        at_prompt = idle and not self._open_requests() and not self._picking
+        at_prompt = idle and not self._asked.permissions(self._view) and not self._picking
         if at_prompt:
             self._page.start_line(typed=False)
         self._keyboard.set_idle(at_prompt)
@@ -236,9 +230,6 @@ class _Talk:
         held = stopped and not self._released  # Stop holds what waits (C2.11)
         under_way = [w for w in self._watches.values() if not (held and w.turn is None)]
         return self._view.turn is None and not self._commands and not under_way
-
-    def _open_requests(self) -> list[PermissionRequested]:
-        return [r for r in self._view.permissions if r.permission not in self._answered]
 
     def _leave(self, code: int = 0, following: Session | None = None) -> None:
         self.code = max(self.code, code)
@@ -316,19 +307,13 @@ class _Talk:
             self._interrupt()
 
     def _line(self, text: str | None) -> None:
-        requests = self._open_requests()
-        form = self._answering.current(self._view)
         if text is None:
             self._no_more()
         elif text.startswith("/"):
             self._command(text.strip())
         elif self._picking:
             self._pick(text)
-        elif requests:
-            self._answer(requests[0], text)
-        elif form is not None:
-            self._fill(form, text)
-        elif text.strip():
+        elif not self._asked.take(self._view, text) and text.strip():
             self._prompt(text.strip())
 
     def _no_more(self) -> None:
@@ -337,25 +322,6 @@ class _Talk:
             if not self._is_idle():
                 self._page.say("The turn goes on without you.")
             self._leave()
-
-    def _refuse_all(self) -> None:
-        """No line will come any more: nothing may wait for one."""
-        for request in self._open_requests():
-            if request.permission not in self._refused:
-                self._refused.add(request.permission)
-                self._page.say("Nobody is left to answer, so it is denied.")
-                self._decide(request, DENY)
-        form = self._answering.current(self._view)
-        if form is None or form.question.question in self._refused:
-            return
-        self._refused.add(form.question.question)
-        answers = decline(form.question)
-        if answers is None:
-            self._page.say("Nobody is left to answer, so the turn is stopped.")
-            self._interrupt()
-        else:
-            self._page.say("Nobody is left to answer, so the agent decides itself.")
-            self._send_answers(form.question.question, answers)
 
     def _command(self, text: str) -> None:
         try:
@@ -418,49 +384,6 @@ class _Talk:
         self._page.say("stopping…")
         turn = self._view.turn
         self._run(self._session.interrupt(None if turn is None else turn.id))
-
-    def _answer(self, request: PermissionRequested, text: str) -> None:
-        self._page.echo(text)
-        option, why_not = choose_option(request, text)
-        if option is None:
-            self._page.say(why_not)
-        else:
-            self._decide(request, option)
-
-    def _decide(self, request: PermissionRequested, option: str) -> None:
-        self._answered.add(request.permission)
-        self._run(self._send_answer(request, option))
-
-    async def _send_answer(self, request: PermissionRequested, option: str) -> None:
-        try:
-            await self._session.answer(request, option)
-        except TowlineError:
-            self._answered.discard(request.permission)  # it may still be open
-            raise
-
-    def _fill(self, form: Form, text: str) -> None:
-        self._page.echo(text)
-        form, why_not = fill(form, text)
-        self._answering.take(form)
-        if why_not:
-            self._page.say(why_not)
-        if next_item(form) is None:
-            self._send_answers(form.question.question, form.answers)
-        else:
-            self._page.ask(invite(form))
-
-    def _send_answers(self, question: QuestionId, answers: dict[str, tuple[str, ...]]) -> None:
-        self._answering.send(question)
-        self._run(self._answer_question(question, answers))
-
-    async def _answer_question(
-        self, question: QuestionId, answers: dict[str, tuple[str, ...]]
-    ) -> None:
-        try:
-            await self._session.answer_question(question, answers)
-        except TowlineError:
-            self._answering.take_back(question)
-            raise
 
     async def _list(self) -> None:
         found = (await self._client.list_sessions(limit=LISTED)).sessions

@@ -11,7 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from towline.cli.command import command_name
+from towline.cli.command import command_name, name_command
 from towline.cli.environment import ask_providers, check_environment, read_config
 from towline.cli.visible import show_visible
 from towline.paths import find_paths
@@ -178,7 +178,7 @@ class _Page:
         if self._silent:
             return one
         line = Text(f"{one.level:<{_WIDTH}}", style=_STYLES[one.level])
-        line.append(show_visible(one.message), style="")
+        line.append(show_visible(name_command(one.message)), style="")
         if one.repair:
             line.append(f" A repair would {show_visible(one.repair)}.", style="dim")
         self._print(line)
@@ -206,7 +206,8 @@ class _Page:
         if self._silent:
             self.print_json(_Refused(error=message))
         else:
-            self._print(Text.assemble(("cannot   ", "bold red"), show_visible(message)))
+            said = show_visible(name_command(message))
+            self._print(Text.assemble(("cannot   ", "bold red"), said))
 
     def sum_up(self, found: list[Finding]) -> None:
         """One sentence on all of it, and the next step."""

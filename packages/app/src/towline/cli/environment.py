@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from towline.cli.attach import find_server
+from towline.cli.exposure import warn_of_plain_http
 from towline.paths import Paths
 from towline.providers.info import describe_provider
 from towline.providers.reach import Reach, open_reach
@@ -58,6 +59,9 @@ def check_environment(
     yield from _check_modes(config.data_dir)
     yield _check_room(config.data_dir)
     yield _check_server(paths.run_file, config)
+    warning = warn_of_plain_http(config)
+    if warning is not None:
+        yield Finding(level="warning", check="network", message=warning)
     yield _check_keyring(environ)
     yield _check_providers(open_reach(environ))
     yield check_page()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markup import escape
 
-from towline.cli.command import command_name
+from towline.cli.command import command_name, name_command
 from towline.cli.secret_input import read_secret
 from towline.cli.tell import tell_server
 from towline.cli.visible import show_visible
@@ -116,7 +116,7 @@ def remove_keys(
     if login is not None:
         forget_login(wallet, provider)
         _say(console, f"Removed the sign-in for {provider}.")
-    told = tell_server(provider, environ)
+    told = tell_server(provider, environ, removed=True)
     if told:
         _say(console, told)
     _say_environment(console, provider, environ)
@@ -171,4 +171,6 @@ def _say_environment(console: Console, provider: str, environ: Mapping[str, str]
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(escape(show_visible(text)), soft_wrap=True, highlight=False, emoji=False)
+    console.print(
+        escape(show_visible(name_command(text))), soft_wrap=True, highlight=False, emoji=False
+    )

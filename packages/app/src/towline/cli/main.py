@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import signal
 import sys
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from towline import __version__
+from towline.cli.command import name_command
 from towline.cli.visible import show_visible
 from towline_protocol import TowlineError
 
@@ -84,7 +84,7 @@ class _VisibleFormatter(logging.Formatter):
 
 def _fail(message: str) -> NoReturn:
     """End with one line for a person; others may have written parts of it."""
-    line = Text.assemble(("towline:", "bold red"), " ", show_visible(message))
+    line = Text.assemble(("towline:", "bold red"), " ", show_visible(name_command(message)))
     _err.print(line, soft_wrap=True, highlight=False)
     sys.exit(1)
 
@@ -187,6 +187,27 @@ def models(
 
 
 @app.command()
+def sessions(
+    limit: Annotated[int, typer.Option(min=1, max=100, help="The most rows.")] = 20,
+    after: Annotated[
+        str | None, typer.Option(help="Where the page before ended, as it says.")
+    ] = None,
+    needs: Annotated[bool, typer.Option("--needs", help="Those that wait for you.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Those put away.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List your sessions, newest first, to go on with one by `towline chat --session`."""
+    from towline.cli.sessions import show_sessions
+
+    console = Console(highlight=False)
+    _run(
+        show_sessions(
+            console, limit=limit, after=after, archived=archived, needs=needs, as_json=as_json
+        )
+    )
+
+
+@app.command()
 def usage(
     by: Annotated[str, typer.Option(help="day, model or session.")] = "day",
     first: Annotated[
@@ -195,7 +216,7 @@ def usage(
     last: Annotated[str | None, typer.Option("--to", help="The last day; today, in UTC.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Show what was used and what it cost, by day, model or session."""
+    """Show what the server used and what it cost, by day, model or session; `run` counts not."""
     from towline.cli.usage import show_usage
 
     _run(show_usage(Console(highlight=False), by=by, first=first, last=last, as_json=as_json))
@@ -230,7 +251,7 @@ def doctor(
 
 @app.command()
 def pair() -> None:
-    """Print a one-time link for another device, and the same as a QR code."""
+    """Print a one-time link to your own account for another device, and the same as a QR code."""
     from towline.cli.pair import pair as make_link
 
     _run(make_link(Console(highlight=False)))
@@ -238,16 +259,10 @@ def pair() -> None:
 
 @app.command()
 def stop() -> None:
-    """Stop the server; running turns have 30 s to end."""
-    from towline.cli.attach import find_server
-    from towline.paths import find_paths
+    """Stop the server and wait until it has; running turns have 30 s to end."""
+    from towline.cli.stop import stop as end
 
-    found = find_server(find_paths().run_file)
-    if found is None:
-        _err.print("No server of yours runs.")
-        raise typer.Exit(1)
-    os.kill(found.pid, signal.SIGTERM)
-    typer.echo(f"Stopping the server at {found.url} (process {found.pid}).")
+    _end(end(Console(highlight=False)))
 
 
 @keys.command("set")

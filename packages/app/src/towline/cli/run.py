@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from towline.assistant import INSTRUCTIONS, NAME
+from towline.cli.attach import find_server
+from towline.cli.command import name_command
 from towline.cli.visible import show_line, show_prose, show_visible
 from towline.local import FetchProgress
 from towline.models import Models, find_model
@@ -29,7 +31,7 @@ from towline_protocol import (
 )
 from towline_server import load_config
 
-__all__ = ["RunScreen", "run_once"]
+__all__ = ["RunScreen", "run_once", "say_loading"]
 
 _ANSWERS: Final = {"y": "allow_once", "s": "allow_session", "n": DENY}
 
@@ -51,12 +53,15 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
     for notice in found.notices:
         console.print(escape(show_visible(notice)), soft_wrap=True, style="dim", emoji=False)
     async with AsyncExitStack() as stack:
-        with FetchProgress(console) as progress:
+        told = Console(stderr=True, highlight=False)  # an answer that is piped on stays alone
+        with FetchProgress(told) as progress:
             models = Models(
                 choice, reach=reach, on_progress=progress.advance, on_note=progress.note
             )
             if choice.local:
                 stack.push_async_callback(models.local.aclose)
+                beside = find_server(paths.run_file) is not None
+                progress.note(say_loading(beside_server=beside))
                 await models.local.start()
         connection = await models.connect(choice.model)
         fallbacks = [(await models.connect(name)).provider for name in config.fallbacks]
@@ -77,6 +82,16 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
     if named and not choice.local:
         picks.remember(choice.model)  # once it has answered: a mistyped one must not come back
     return 0
+
+
+def say_loading(*, beside_server: bool) -> str:
+    """Why nothing comes for a while; and that a server which runs has a model of its own."""
+    said = "Loading the local model, which takes some seconds."
+    if not beside_server:
+        return said
+    return name_command(
+        f"{said} It is a second copy: the server that runs has its own, which `towline chat` asks."
+    )
 
 
 class RunScreen:

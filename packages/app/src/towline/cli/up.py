@@ -16,6 +16,7 @@ from rich.markup import escape
 from towline import __version__
 from towline.assistant import NAME, make_assistant
 from towline.cli.command import command_name
+from towline.cli.exposure import warn_of_plain_http
 from towline.cli.visible import show_visible
 from towline.local import FetchProgress, LocalModelError, describe_local_model
 from towline.models import Choice, Models, find_model, is_known, is_offered
@@ -84,7 +85,8 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
     background: set[asyncio.Task[None]] = set()
 
     def ready(server: Ready) -> None:
-        _say_ready(console, server, choice, background=options.background)
+        warning = warn_of_plain_http(config)
+        _say_ready(console, server, choice, warning, background=options.background)
         if choice.local:
             task = asyncio.create_task(_start_local(models, console, progress))
             background.add(task)
@@ -139,13 +141,18 @@ def _config(options: UpOptions, paths: Paths, environ: Mapping[str, str]) -> Con
     return msgspec.structs.replace(config, roots=roots)
 
 
-def _say_ready(console: Console, server: Ready, choice: Choice, *, background: bool) -> None:
+def _say_ready(
+    console: Console, server: Ready, choice: Choice, warning: str | None, *, background: bool
+) -> None:
     console.print()
     console.print(f"  [bold]towline {__version__}[/bold] is up at [bold]{server.url}[/bold]")
     if not background:
         console.print(f"  Open   [bold]{server.pairing_url}[/bold]", soft_wrap=True)
         again = escape(command_name())
-        console.print(f"         (works once, for 10 minutes; `{again} pair` makes a new one)")
+        said = f"         (works once, for 10 minutes; `{again} pair` makes a new one)"
+        console.print(said, soft_wrap=True)
+    if warning is not None:
+        console.print(f"  [yellow]{escape(show_visible(warning))}[/yellow]", soft_wrap=True)
     if server.resumed:
         console.print(f"  Taken up again: {server.resumed} unfinished session(s).")
     console.print(f"  Model  {escape(show_visible(choice.model))}", emoji=False)

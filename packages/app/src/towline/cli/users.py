@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from towline.cli.accounts import open_keeper
+from towline.cli.command import name_command
 from towline.cli.visible import show_visible
 from towline_protocol import AddUser, UsageError
 from towline_server import check_new_password, check_user_name
@@ -64,7 +65,7 @@ async def remove_user(name: str, console: Console, environ: Mapping[str, str] = 
     _say(
         console,
         f"{name} may come in no more, on any device. Their sessions stay in the store, where "
-        "nobody reaches them; `users add NAME --restore` gives both back.",
+        f"nobody reaches them; `towline users add {name} --restore` gives both back.",
     )
     return 0
 
@@ -114,4 +115,6 @@ def _ask(prompt: str) -> str:
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(escape(show_visible(text)), soft_wrap=True, highlight=False, emoji=False)
+    console.print(
+        escape(show_visible(name_command(text))), soft_wrap=True, highlight=False, emoji=False
+    )

@@ -113,6 +113,9 @@ def _find(session: ScriptedSession, call: Call, *, reader: str | None = None) ->
     found = next((it for it in session.view.open_calls if it.call == id_), None)
     if found is None or found.expires_at is None:
         return refuse("not_found", "No such call was offered; read the session's view.")
+    if reader is not None and found.claimed_by is None:
+        detail = "Nobody has claimed the call; claim it first."
+        return refuse("conflict", detail, reason="not_claimed")
     if reader is not None and found.claimed_by != reader:
         return refuse("conflict", "The call is not yours; claim it first.")
     return found

@@ -30,13 +30,16 @@ def give(call: Call, value: object, *, tag: str | None = None) -> Reply:
     return Reply(status=call.operation.status, headers=head, body=body)
 
 
-def refuse(code: str, detail: str, *, retry_after_s: float | None = None) -> Reply:
+def refuse(
+    code: str, detail: str, *, retry_after_s: float | None = None, reason: str | None = None
+) -> Reply:
     """A problem answer.
 
     Args:
         code: One of the fault codes.
         detail: What was wrong, then what to do next.
         retry_after_s: Seconds until a retry can help.
+        reason: Why, in a word.
     """
     row = FAULT_CODES[code]
     problem = Problem(
@@ -46,6 +49,7 @@ def refuse(code: str, detail: str, *, retry_after_s: float | None = None) -> Rep
         code=code,
         retry=row.retry,
         retry_after_s=retry_after_s,
+        reason=reason,
     )
     head = {**_HEAD, "content-type": "application/problem+json"}
     return Reply(status=row.status, headers=head, body=encode(problem))

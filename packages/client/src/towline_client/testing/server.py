@@ -61,6 +61,7 @@ class ScriptedServer:
         self.log = log
         """The lineage of new sessions' logs."""
         self._kept: dict[tuple[str, str], Reply] = {}
+        self._called = asyncio.Event()
 
     async def __aenter__(self) -> "ScriptedServer":
         return self
@@ -76,6 +77,16 @@ class ScriptedServer:
         """A new session."""
         return self._stage.add(new or CreateSession(), self.log)
 
+    def count(self, name: str) -> int:
+        """How often an operation was asked for."""
+        return sum(call.operation.name == name for call in self.calls)
+
+    async def until_called(self, name: str, count: int = 1) -> None:
+        """Wait until an operation was asked for so often."""
+        while self.count(name) < count:
+            self._called.clear()
+            await self._called.wait()
+
     def answer(self, call: Call) -> Reply:
         """Carry out an ordinary call.
 
@@ -83,6 +94,7 @@ class ScriptedServer:
             ConnectionLost: The reply is one of those to be lost.
         """
         self.calls.append(call)
+        self._called.set()
         name = call.operation.name
         if self.replies.get(name):
             return self.replies[name].popleft()

@@ -120,13 +120,28 @@ class ScriptedTurn:
         self.emit(QuestionResolved(question=asked.question, answers=answers, by="me"))
         return answers
 
-    async def call_client(self, tool: str, title: str, *, arguments: str = "{}") -> CallView:
+    async def call_client(
+        self,
+        tool: str,
+        title: str,
+        *,
+        arguments: str = "{}",
+        arguments_file: str | None = None,
+    ) -> CallView:
         """Offer a call to the session's clients and wait for its result (C5.12).
+
+        Args:
+            tool: The tool.
+            title: One line.
+            arguments: JSON text.
+            arguments_file: The hash of a file with all of it, when that is only a part.
 
         Returns:
             The call as it ended; its `content` is what the client answered.
         """
-        call = self.propose(tool, title, effect="write", arguments=arguments)
+        call = self.propose(
+            tool, title, effect="write", arguments=arguments, arguments_file=arguments_file
+        )
         ended = self._expect(call)
         self.emit(ClientCallOffered(call=call, expires_at=time_at(9000)))
         found: CallView = await ended
@@ -140,6 +155,7 @@ class ScriptedTurn:
         preview: Preview | None = None,
         effect: str = "exec",
         arguments: str = "{}",
+        arguments_file: str | None = None,
     ) -> CallId:
         """Propose a call, in a message of its own."""
         call = CallId(self._mint("call"))
@@ -155,6 +171,7 @@ class ScriptedTurn:
                 title=title,
                 effect=effect,
                 preview=preview,
+                arguments_file=arguments_file,
             )
         )
         return call

@@ -22,7 +22,7 @@ from towline_protocol.commands.auth import (
     UserInfo,
     UserList,
 )
-from towline_protocol.commands.body import Problem, PromptBlock
+from towline_protocol.commands.body import Problem
 from towline_protocol.commands.client_call import (
     ClaimCall,
     ClientBlock,
@@ -118,7 +118,6 @@ __all__ = [
     "PermissionAnswered",
     "Problem",
     "PromptAccepted",
-    "PromptBlock",
     "ProviderInfo",
     "ProviderList",
     "ProviderTest",

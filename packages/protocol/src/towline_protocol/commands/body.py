@@ -4,17 +4,11 @@ from typing import Any
 
 import msgspec
 
-from towline_protocol.content import File, Image, Text
-
-__all__ = ["Body", "Problem", "PromptBlock"]
+__all__ = ["Body", "Problem"]
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The body of a request or of an answer."""
-
-
-PromptBlock = Text | Image | File
-"""What a person may put into a prompt."""
 
 
 class Problem(Body, frozen=True, kw_only=True):

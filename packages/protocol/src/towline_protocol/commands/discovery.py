@@ -102,9 +102,10 @@ class Capabilities(Body, frozen=True, kw_only=True):
     contract: str
     """The contract's major version."""
     areas: tuple[str, ...]
-    """The parts of the contract that are built."""
+    """The parts of the contract that are served. `auth` is missing where another program says who
+    is who, and `model` where no keys are kept; `me` and `get_usage` are there all the same."""
     agents: tuple[AgentOffer, ...]
-    """The agents, the usual one first."""
+    """The agents; the first one is that of a session that names none."""
     modes: tuple[str, ...]
     """The modes that a session can have."""
     limits: ClientLimits

@@ -39,7 +39,7 @@ class RequestRow(Body, frozen=True, kw_only=True):
 class RequestList(Body, frozen=True, kw_only=True):
     """What waits for a person, what ends first before the rest."""
 
-    requests: tuple[RequestRow, ...] = ()
+    requests: tuple[RequestRow, ...]
     """The open requests, 200 at most; those without a deadline come last."""
 
 

@@ -1,6 +1,7 @@
 """Sessions: made, listed, changed, closed."""
 
-from towline_protocol.commands.body import Body, PromptBlock
+from towline_protocol.commands.body import Body
+from towline_protocol.content import PromptBlock
 from towline_protocol.events import ClientTool
 from towline_protocol.ids import SessionId, TurnId
 from towline_protocol.messages import Limits

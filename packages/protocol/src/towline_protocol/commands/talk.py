@@ -1,6 +1,7 @@
 """What people say to a session, and how they stop it."""
 
-from towline_protocol.commands.body import Body, PromptBlock
+from towline_protocol.commands.body import Body
+from towline_protocol.content import PromptBlock
 from towline_protocol.ids import PromptId, SessionId, TurnId
 from towline_protocol.messages import Limits
 

@@ -97,6 +97,10 @@ class StepStarted(EventData, frozen=True, kw_only=True, tag="step_started"):
     """`provider/model`."""
     attempt: int = 1
     """The try's number within the step, from 1."""
+    failed: Usage | None = None
+    """Tokens of requests before it that failed, which no event has told of."""
+    failed_cost: float | None = None
+    """US dollars for these; `None` when unknown."""
 
 
 class StepEnded(EventData, frozen=True, kw_only=True, tag="step_ended"):

@@ -97,13 +97,18 @@ class Access:
         """Let the threads go."""
         self.accounts.passwords.close()
 
+    @property
+    def own(self) -> bool:
+        """Whether this server knows by itself who is who; else another program says it."""
+        return self._authenticate is None
+
     def check_own(self) -> None:
         """Refuse what only a server with users of its own does.
 
         Raises:
             NotOffered: Another program says who is who.
         """
-        if self._authenticate is not None:
+        if not self.own:
             raise NotOffered("This server has no users of its own; sign in where it is part of.")
 
     async def caller(self, request: Request) -> Caller:
@@ -127,7 +132,9 @@ class Access:
         digest = self.digest(request)
         if digest is None:
             raise AccessDenied(
-                "This server wants to know who you are; open the link that `towline pair` prints.",
+                "This server wants to know who you are; open the link that `towline pair` prints, "
+                "or send `Authorization: Bearer` with a token: `POST /api/auth/login` gives one "
+                "for a password, and `POST /api/auth/tokens` makes one that lasts.",
                 reason="missing",
             )
         if hmac.compare_digest(digest, self._local):
@@ -136,7 +143,8 @@ class Access:
         known = await self._store.query(partial(tokens.find, sha256=digest, now_ms=now_ms))
         if known is None:
             raise AccessDenied(
-                "This server does not know your token; make a new one with `towline pair`.",
+                "This server does not know your token, or it has ended; get a new one by `towline "
+                "pair`, or by `POST /api/auth/login` with a password.",
                 reason="unknown_token",
             )
         if now_ms - known.token.last_used_ms > _TOUCH_MS:

@@ -111,7 +111,8 @@ class Accounts:
         if before is not None and not new.restore:
             raise UserConflict(
                 f"There was a user {new.name!r} once, whose sessions are still stored; take "
-                "another name, or give that user back with `restore`.",
+                f"another name, or give that user back: `towline users add {new.name} --restore`, "
+                "or `restore` in the body of the request.",
                 reason="name_used",
             )
         hashed = await self.passwords.hash(new.password)
@@ -223,7 +224,10 @@ class Accounts:
         """
         digest = await self._store.write(partial(tokens.revoke_id, id_=token_id, user=user))
         if digest is None:
-            raise TokenNotFound(f"You have no token {token_id[:80]!r}; list them to find its id.")
+            raise TokenNotFound(
+                f"You have no token {token_id[:80]!r}; `towline devices list`, or `GET "
+                "/api/auth/tokens`, names the ids."
+            )
         self._on_ended([digest])
 
     async def admit(self, user: str, kind: str, name: str) -> Issued:
@@ -323,7 +327,9 @@ def _put_token(connection: sqlite3.Connection, row: Token, *, now_ms: int) -> _P
 
 
 def _no_user(name: str) -> UserNotFound:
-    return UserNotFound(f"There is no user {name[:80]!r}; list the users to find the name.")
+    return UserNotFound(
+        f"There is no user {name[:80]!r}; `towline users list` names those there are."
+    )
 
 
 def _user_info(user: User) -> UserInfo:

@@ -228,7 +228,8 @@ async def _http_problem(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         fault = MethodRefused(f"{request.method} is not offered at {path!r}.").fault()
     else:
-        fault = RouteNotFound(f"There is nothing at {path!r}; see the list of operations.").fault()
+        docs = f"{request.scope.get('root_path') or ''}/docs"
+        fault = RouteNotFound(f"There is nothing at {path!r}; {docs} lists what there is.").fault()
     response = problem(fault, name)
     if error.headers:
         response.headers.update(error.headers)

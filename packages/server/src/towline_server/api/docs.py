@@ -50,9 +50,10 @@ DOCS_HEADERS: Final = {
 _INTRO: Final = """\
 <p>JSON over HTTP. Every answer carries <code>towline-contract: 1</code>; take a success without it
 for none. The credential goes into <code>Authorization: Bearer …</code>, or into the cookie that
-<code>claim</code> sets for browsers.</p>
-<p>The same as data: <a href="/openapi.json">OpenAPI</a>,
-<a href="/api/manifest">the table of operations</a>.</p>"""
+<code>claim</code> and <code>login</code> set for browsers. Fields of a body that a server does not
+know are passed over: look twice at their names.</p>
+<p>The same as data: <a href="openapi.json">OpenAPI</a>,
+<a href="api/manifest">the table of operations</a>.</p>"""
 
 _Schema = Mapping[str, Any]
 

@@ -1,5 +1,6 @@
 """The event streams (C3): opened here, ended when the reader or the server goes."""
 
+import logging
 import random
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
@@ -8,15 +9,36 @@ from typing import Final
 from starlette.requests import Request
 
 from towline_agent import Clock
-from towline_protocol import Hello, SessionId, format_time
+from towline_protocol import (
+    Hello,
+    Reset,
+    SessionId,
+    TowlineError,
+    encode,
+    encode_event,
+    format_time,
+)
 from towline_server.errors import Draining
 from towline_server.sessions.registry import Sessions
-from towline_server.store.event_store import EventStore
-from towline_server.stream.follow import Cursor, after_first, and_then, begin, catch_up
+from towline_server.sessions.session import Session
+from towline_server.store.event_store import PAGE_ROWS, EventStore
+from towline_server.store.records import SessionRow
+from towline_server.stream.follow import (
+    Cursor,
+    Source,
+    Stored,
+    after_first,
+    and_then,
+    begin,
+    catch_up,
+    find_start,
+)
 from towline_server.stream.hub import Subscriber
 from towline_server.stream.pump import HEARTBEAT_S, STALL_S, EventStream
 
 __all__ = ["Streams"]
+
+_log: Final = logging.getLogger("towline.server")
 
 _RESET_MS: Final = (500, 3000)
 """Between these a reader comes back after a planned close, so that not all come at once (C3.6)."""
@@ -88,13 +110,18 @@ class Streams:
         self, request: Request, user: str, session: str
     ) -> tuple[Subscriber, AsyncGenerator[bytes, None]]:
         """A place among a session's readers, and what they are told first."""
-        found = await self._sessions.get(user, SessionId(session), live=True)
-        self._refuse_while_draining()  # a load may have taken its time
         query = request.query_params
         cursor = Cursor(
             request.headers.get("last-event-id") or query.get("after"), query.get("log")
         )
         reader = _reader(request)
+        id_ = SessionId(session)
+        row = await self._sessions.find_dormant(user, id_)
+        if row is not None and _is_long(cursor, row.last_seq, self._store.log):
+            self._refuse_while_draining()
+            return self._follow_dormant(user, row, cursor, reader)
+        found = await self._sessions.get(user, id_, live=True)
+        self._refuse_while_draining()  # a load may have taken its time
         subscriber = found.log.hub.join(reader)
         replay = catch_up(
             found.log.session,
@@ -106,6 +133,46 @@ class Streams:
         )
         # A client that comes back is offered what it can run, once it knows all else (C5.12).
         return subscriber, and_then(replay, lambda: found.client_calls.offers(reader))
+
+    def _follow_dormant(
+        self, user: str, row: SessionRow, cursor: Cursor, reader: str | None
+    ) -> tuple[Subscriber, AsyncGenerator[bytes, None]]:
+        """The same for a long log that is not in memory: it is loaded behind its replay.
+
+        Should that fail the stream ends, and the reader, who comes back with little to replay, is
+        told why.
+        """
+        subscriber = Subscriber()
+        loaded: list[Session] = []
+
+        async def load() -> Source | None:
+            try:
+                found = await self._sessions.get(user, row.id, live=True)
+                if self.draining:
+                    subscriber.finish(_reset())
+                elif not subscriber.ended:  # the reader may have left meanwhile
+                    found.log.hub.join(reader, subscriber)
+            except TowlineError as error:
+                _log.warning("Session %s was read and not taken up: %s", row.id, error.message)
+                subscriber.leave("refused")
+                return None
+            loaded.append(found)
+            return found
+
+        replay = catch_up(
+            row.id,
+            Stored(row.last_seq, row.closed),
+            subscriber,
+            store=self._store,
+            cursor=cursor,
+            hello=self._hello(row.last_seq),
+            load=load,
+        )
+
+        def offers() -> bytes:
+            return b"".join([found.client_calls.offers(reader) for found in loaded])
+
+        return subscriber, and_then(replay, offers)
 
     def _hello(self, last_seq: int) -> Hello:
         return Hello(
@@ -142,6 +209,16 @@ class Streams:
         for session in self._sessions.live:
             session.log.hub.drain(_draw_retry)
         self._sessions.feeds.drain(_draw_retry)
+
+
+def _is_long(cursor: Cursor, last: int, log: str) -> bool:
+    """Whether more than a page is to be replayed."""
+    after, gap = find_start(cursor, last, log)
+    return gap is None and last - after > PAGE_ROWS
+
+
+def _reset() -> bytes:
+    return encode_event(encode(Reset(retry_ms=_draw_retry())), event="reset")
 
 
 def _reader(request: Request) -> str | None:

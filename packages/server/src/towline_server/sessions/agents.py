@@ -27,7 +27,7 @@ from towline_server.sessions.question import ASK_USER
 __all__ = ["DEFAULT_AGENT", "AgentSpec", "Agents", "Connect", "Connection"]
 
 DEFAULT_AGENT: Final = "towline"
-"""The agent of a session that names none."""
+"""The agent of a session that names none, where there is one of that name; else the first one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +66,22 @@ class Agents:
         hidden: Sequence[Path] = (),
         knows: Callable[[str], bool] = lambda model: True,
     ) -> None:
+        """Nobody is asked yet.
+
+        Args:
+            specs: The agents by name.
+            connect: Finds a model's provider.
+            default_model: The model of a session that names none, or what tells it.
+            clock: Time.
+            mint: Ids.
+            hidden: Places that no tool may read.
+            knows: Whether there is a provider for a `provider/model`.
+
+        Raises:
+            UsageError: There is no agent, or one is called otherwise than its spec says.
+        """
         self._default_model = default_model
-        self._specs = dict(specs)
+        self._specs = _checked(specs)
         self._connect = connect
         self._clock = clock
         self._mint = mint
@@ -79,8 +93,15 @@ class Agents:
 
     @property
     def specs(self) -> tuple[AgentSpec, ...]:
-        """All specs, in the order in which they were given."""
-        return tuple(self._specs.values())
+        """All specs: the one of a session that names none, then the others as they were given."""
+        usual = self._specs.get(DEFAULT_AGENT)
+        rest = [spec for spec in self._specs.values() if spec is not usual]
+        return tuple(rest) if usual is None else (usual, *rest)
+
+    @property
+    def default_agent(self) -> str:
+        """The agent of a session that names none."""
+        return self.specs[0].name
 
     @property
     def default_model(self) -> str:
@@ -185,6 +206,19 @@ class Agents:
         task = asyncio.create_task(provider.aclose())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+
+
+def _checked(specs: Mapping[str, AgentSpec]) -> dict[str, AgentSpec]:
+    if not specs:
+        raise UsageError(
+            "There is no agent; give one, such as {'helper': AgentSpec(name='helper')}."
+        )
+    for name, spec in specs.items():
+        if name != spec.name:
+            raise UsageError(
+                f"The agent {name!r} has a spec of the name {spec.name!r}; give both the same name."
+            )
+    return dict(specs)
 
 
 def _with_own(spec: AgentSpec, model: Model, tools: Sequence[Tool]) -> Toolset:

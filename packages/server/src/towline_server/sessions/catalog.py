@@ -16,7 +16,7 @@ from towline_server.store.records import (
 )
 from towline_server.store.sqlite_store import SqliteStore
 
-__all__ = ["Catalog", "Shown", "describe", "gone", "not_found"]
+__all__ = ["Catalog", "Shown", "describe", "gone", "list_stored_sessions", "not_found"]
 
 _LARGEST: Final = 2**63 - 1  # what the store can hold
 
@@ -87,6 +87,34 @@ class Catalog:
         return stands
 
 
+async def list_stored_sessions(
+    store: SqliteStore,
+    user: str,
+    *,
+    limit: int,
+    after: str | None = None,
+    archived: bool = False,
+    needs: bool = False,
+) -> SessionList:
+    """A page of a user's sessions in a store at rest: none of them runs.
+
+    Args:
+        store: The store.
+        user: Whose.
+        limit: The most rows.
+        after: The `next` of the page before.
+        archived: Those that are put away, instead of the others.
+        needs: Only those in which something waits for a person.
+
+    Raises:
+        CursorExpired: `after` is no cursor of this list.
+        StoreError: The store cannot be read.
+    """
+    only = SessionFilter(archived=archived, needs=needs)
+    catalog = Catalog(store, lambda: 0)
+    return await catalog.page(user, only, limit, after, partial(describe, live=False))
+
+
 def describe(row: SessionRow, *, live: bool) -> SessionInfo:
     """A row as clients see it.
 
@@ -118,7 +146,9 @@ def describe(row: SessionRow, *, live: bool) -> SessionInfo:
 
 def not_found(session: SessionId) -> SessionNotFound:
     """The refusal for a session that is not there, or not the caller's."""
-    return SessionNotFound(f"There is no session {session!r}; list the sessions to find it.")
+    return SessionNotFound(
+        f"There is no session {session!r}; `towline sessions`, or `GET /api/sessions`, lists them."
+    )
 
 
 def gone(session: SessionId) -> SessionGone:

@@ -33,6 +33,11 @@ _EFFECTS: Final = ("read", "write", "exec", "network")
 _TIMEOUT_S: Final = (1.0, 600.0)
 _READER_CHARS: Final = 64  # as many as the name of a stream's reader
 
+_UNTRUSTED: Final = (
+    "It runs in a client, and this server takes no client's word for what its tools do "
+    "(`trusts_client_effects`)."
+)
+
 _Run = Callable[[CallId, ClientTool], Awaitable[ToolOutput]]
 
 
@@ -120,7 +125,13 @@ def make_client_tool(tool: ClientTool, run: _Run, *, trusted: bool) -> Tool:
         handle,
         effect=tool.effect if trusted else "write",
     )
-    return msgspec.structs.replace(made, timeout_s=None, idempotent=True, rooted=False)
+    return msgspec.structs.replace(
+        made,
+        timeout_s=None,
+        idempotent=True,
+        rooted=False,
+        reason=None if trusted else _UNTRUSTED,
+    )
 
 
 def _check_tool(tool: ClientTool) -> None:

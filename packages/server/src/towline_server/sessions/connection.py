@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from typing import NamedTuple
 
 from towline_agent import (
@@ -16,9 +17,9 @@ from towline_agent import (
     StepFailed,
     StepResult,
 )
-from towline_protocol import TowlineError
+from towline_protocol import TowlineError, UsageError
 
-__all__ = ["Connect", "Connection", "Line"]
+__all__ = ["Connect", "Connection", "Line", "PlainConnect", "to_connect"]
 
 
 def _never() -> bool:
@@ -38,6 +39,37 @@ class Connection(NamedTuple):
 
 Connect = Callable[[str], Awaitable[Connection]]
 """Finds the provider of a `provider/model`; raises `TowlineError` when there is none."""
+
+
+PlainConnect = Callable[[str], Provider]
+"""The same without waiting and without places, such as `towline_agent.connect`."""
+
+
+def to_connect(connect: Connect | PlainConnect) -> Connect:
+    """Either kind as the one that the sessions use.
+
+    Raises:
+        UsageError: It cannot be called. What it gives is looked at with the first request.
+    """
+    if not callable(connect):
+        raise UsageError(
+            f"connect={connect!r} cannot be called; give a function from 'provider/model' to its "
+            "provider, such as `towline_agent.connect`."
+        )
+
+    async def open_connection(model: str) -> Connection:
+        found = connect(model)
+        found = await found if isawaitable(found) else found
+        if isinstance(found, Connection):
+            return found
+        if not callable(getattr(found, "step", None)):
+            raise UsageError(
+                f"`connect` gave {type(found).__name__!r} for {model!r}; have it return a "
+                "provider, as `towline_agent.connect` does, or a `Connection`."
+            )
+        return Connection(found)
+
+    return open_connection
 
 
 class _Held:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from towline_protocol import CreateSession, SessionCreated
-from towline_server.sessions.agents import DEFAULT_AGENT, Agents
+from towline_server.sessions.agents import Agents
 from towline_server.sessions.client_tool import check_tools, taken_names
 from towline_server.sessions.folder import find_folder
 from towline_server.sessions.session import Session
@@ -29,7 +29,7 @@ def begin(
         Rejected: A client tool or the model does not hold.
         RootForbidden: `cwd` lies outside the roots (D2).
     """
-    spec = agents.spec(new.agent or DEFAULT_AGENT)
+    spec = agents.spec(new.agent or agents.default_agent)
     check_tools(new.tools, taken_names(spec))
     if new.model is not None:
         agents.check_model(new.model)

@@ -1,8 +1,8 @@
 """What each event of a log adds to what was used: nothing is counted twice, nothing left out.
 
 An answer tells its tokens itself (`step_ended`), and so does a summary of the conversation
-(`compacted`). What a turn paid for beside these, such as a request that failed, stands in the sum
-that its end tells.
+(`compacted`). What a request used that failed is told by the next try (`step_started`), or, as all
+that a turn paid for besides, by the sum at its end.
 """
 
 from dataclasses import dataclass, field
@@ -54,6 +54,8 @@ class Meter:
         match event:
             case StepEnded():
                 return Counted(self.model, event.usage, event.cost)
+            case StepStarted(failed=Usage() as usage):
+                return Counted(self.model, usage, event.failed_cost)
             case Compacted(usage=Usage() as usage):
                 return Counted(event.model or self.model, usage, event.cost)
             case TurnCompleted(cost=None):
@@ -74,12 +76,17 @@ class Meter:
                 self.model, self.usage, self.cost, self.unpriced = event.model, Usage(), 0.0, 0
             case StepStarted():
                 self.model = event.model
+                if event.failed is not None:
+                    self._add(event.failed, event.failed_cost)
             case StepEnded() | Compacted(usage=Usage()):
-                self.usage += event.usage or Usage()
-                self.cost += event.cost or 0.0
-                self.unpriced += event.cost is None
+                self._add(event.usage or Usage(), event.cost)
             case _:
                 pass
+
+    def _add(self, usage: Usage, cost: float | None) -> None:
+        self.usage += usage
+        self.cost += cost or 0.0
+        self.unpriced += cost is None
 
     def _rest(self, usage: Usage, cost: float | None, *, told: bool = True) -> Counted | None:
         """What a turn used beside its answers.

@@ -245,9 +245,9 @@ def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> No
     loaded.clients.take(event)
     for fold in _FOLDS.get(type(event), ()):
         fold(loaded, event)
-    _fold_undone(loaded, event, envelope.seq or 0)
-    _fold_tidying(loaded, envelope)
-    _fold_undone(loaded, event, envelope.seq or 0)
+    if type(event) in _PLACED:
+        _fold_tidying(loaded, envelope)
+        _fold_undone(loaded, event, envelope.seq or 0)
 
 
 def _fold_tidying(loaded: Loaded, envelope: Envelope) -> None:
@@ -310,8 +310,10 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
         case TurnCancelled():
             # The server's own end is nobody's wish; but what nobody watches shall not go on.
             loaded.held = event.by != SERVER or event.reason == ORPHANED
-        case StepStarted(attempt=1):
-            loaded.spent.steps += 1
+        case StepStarted():
+            loaded.spent.steps += event.attempt == 1
+            if event.failed is not None:
+                loaded.spent.add(event.failed, event.failed_cost)
         case Compacted(usage=Usage() as usage):
             loaded.spent.add(usage, event.cost)
         case StepEnded():
@@ -364,6 +366,9 @@ def _resolve(loaded: Loaded, event: PermissionResolved) -> None:
         if option.id == event.option and option.rule is not None:
             loaded.rules.append(parse_rule(option.rule))
 
+
+_PLACED: Final = frozenset({Compacted, Notice, PromptDelivered, Reverted, SessionClosed})
+"""Events of which it counts where they stand."""
 
 # Looked up, since a `match` costs most where it finds nothing: with most events of a long log.
 _FOLDS: Final[dict[type, tuple[Callable[[Loaded, Any], None], ...]]] = {

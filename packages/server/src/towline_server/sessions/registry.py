@@ -216,6 +216,23 @@ class Sessions:
             self._live.check_limit(user, found)
         return found
 
+    async def find_dormant(self, user: str, session: SessionId) -> SessionRow | None:
+        """The row of a session that `get` would have to load; `None` when it is in memory.
+
+        Raises:
+            SessionNotFound: There is none of that id for this user (C2.9).
+            SessionGone: It is deleted (C2.10).
+            SessionLimit: As many of the user's sessions are live as may be (C6).
+            StoreError: The store cannot be read.
+        """
+        if self._live.find(session) is not None:
+            return None
+        row = await self._catalog.find(user, session)
+        if self._live.find(session) is not None:
+            return None
+        self._live.check_limit(user)
+        return row
+
     async def info(self, user: str, session: SessionId) -> SessionInfo:
         """A session's row of the list; loads nothing.
 

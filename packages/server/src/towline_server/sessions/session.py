@@ -120,6 +120,11 @@ class Session:
         return self.runner.busy
 
     @property
+    def waits(self) -> bool:
+        """Whether its turn waits for a person or a client right now."""
+        return self.waiting.waiting or self.client_calls.waiting
+
+    @property
     def live(self) -> bool:
         """Whether a turn runs, something is pending or a reader is attached (C6)."""
         view = self.log.view
@@ -265,7 +270,7 @@ class Session:
 
     async def drain(self, grace_s: float) -> None:
         """Let the running turn end, for so long; then interrupt it (C5.14)."""
-        await self.runner.drain(grace_s, lambda: self.waiting.waiting or self.client_calls.waiting)
+        await self.runner.drain(grace_s, lambda: self.waits)
 
     async def shut(self, by: str, reason: str) -> None:
         """Take nothing more and end what runs: the first half of a close for good."""

@@ -1,7 +1,7 @@
 """One reader's stream: replay from its cursor, then live, without a seam (C3.2 to C3.5)."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import Final, Protocol
 
 import msgspec
@@ -27,6 +27,7 @@ __all__ = [
     "RETRY_MS",
     "Cursor",
     "Source",
+    "Stored",
     "after_first",
     "and_then",
     "begin",
@@ -67,6 +68,19 @@ class Source(Protocol):
         ...
 
 
+class Stored(msgspec.Struct, frozen=True):
+    """A session that is not in memory, as a `Source`."""
+
+    last_seq: int
+    """Where its log ends."""
+    closed: bool
+    """Whether it takes no more prompts."""
+
+    def partials(self) -> tuple[Partial, ...]:
+        """Nothing is open."""
+        return ()
+
+
 class Cursor(msgspec.Struct, frozen=True):
     """Where a reader says it stands."""
 
@@ -105,27 +119,46 @@ async def catch_up(
     store: EventStore,
     cursor: Cursor,
     hello: Hello,
+    load: Callable[[], Awaitable[Source | None]] | None = None,
 ) -> AsyncGenerator[bytes, None]:
     """All that goes out before the live frames, in pieces of up to 64 KiB.
 
     At its end `subscriber`, which must have joined the session's hub and not have started, holds
     exactly what was published after it; of a closed session it is finished.
 
+    Args:
+        session: The session.
+        source: How it stands.
+        subscriber: The reader's place.
+        store: Keeps its log.
+        cursor: Where the reader stands.
+        hello: What it is told first.
+        load: Brings the session into memory and lets `subscriber` join, where `source` is only what
+            the store says of it: nobody need wait for that to read what is stored. It gives `None`
+            when that cannot be, and lets the subscriber leave.
+
     Raises:
         StoreError: The log cannot be read.
     """
-    yield _RETRY + _control("hello", hello)
     after, gap = find_start(cursor, source.last_seq, store.log)
-    if gap is not None:
-        yield _control("gap", gap)
+    told = b"" if gap is None else _control("gap", gap)
+    yield _RETRY + _control("hello", hello) + told
     # The queue is bounded, so it is only opened for the last page: a long replay cannot fill it.
-    while gap is None and source.last_seq - after > PAGE_ROWS and subscriber.cut is None:
-        rows = await _read(store, session, after, source.last_seq)
-        after = rows[-1].seq
-        for chunk in _chunks(rows):
-            yield chunk
+    while subscriber.cut is None:
+        if source.last_seq - after > (PAGE_ROWS if load is None else 0):
+            rows = await _read(store, session, after, source.last_seq)
+            after = rows[-1].seq
+            for chunk in _chunks(rows):
+                yield chunk
+        elif load is not None:
+            loaded, load = await load(), None
+            if loaded is None:
+                return
+            source = loaded
+        else:
+            break
     # No `await` from here to `start`: what is published is either in the replay or in the queue.
-    last = after if gap is not None else source.last_seq
+    last = source.last_seq
     partials = b"".join([_control("partial", partial) for partial in source.partials()])
     if source.closed:
         subscriber.finish()

@@ -36,9 +36,9 @@ class Subscriber:
 
     __slots__ = ("_bell", "_hub", "_key", "_live", "_queue", "_size", "cut", "ended")
 
-    def __init__(self, hub: "Hub", key: object) -> None:
-        self._hub = hub
-        self._key = key
+    def __init__(self) -> None:
+        self._hub: Hub | None = None
+        self._key: object = None
         self._live = False
         self._queue: deque[bytes | memoryview] = deque()
         self._size = 0
@@ -46,14 +46,19 @@ class Subscriber:
         self.ended = False
         """Whether no more frames come; what waits may still be taken."""
         self.cut: str | None = None
-        """Why the connection ends at once: `overflow`, `replaced` or `gone`; `None` when it
-        does not."""
+        """Why the connection ends at once: `overflow`, `replaced`, `refused` or `gone`; `None` when
+        it does not."""
 
     def start(self) -> None:
         """Take part from the next published frame on."""
-        if not self._live and not self.ended:
+        if not self._live and not self.ended and self._hub is not None:
             self._live = True
             self._hub.include(self)
+
+    def attach(self, hub: "Hub", key: object) -> None:
+        """Take the place in a hub; `Hub.join` calls this."""
+        self._hub = hub
+        self._key = key
 
     def take(self) -> bytes:
         """All that waits, joined, up to `CHUNK_BYTES`; empty when nothing does.
@@ -113,9 +118,7 @@ class Subscriber:
         """End the stream once all that waits, and this frame, is sent."""
         if frame:
             self.push(frame)
-        self.ended = True
-        self._hub.exclude(self, self._key)
-        self.ring()
+        self._end()
 
     def leave(self, reason: str = "gone") -> None:
         """Give the place up at once; may be called twice.
@@ -127,8 +130,12 @@ class Subscriber:
             self.cut = self.cut or reason
         self._queue.clear()
         self._size = 0
+        self._end()
+
+    def _end(self) -> None:
         self.ended = True
-        self._hub.exclude(self, self._key)
+        if self._hub is not None:
+            self._hub.exclude(self, self._key)
         self.ring()
 
 
@@ -148,11 +155,12 @@ class Hub:
         """How many are attached (C5.16)."""
         return len(self._readers)
 
-    def join(self, reader: str | None = None) -> Subscriber:
+    def join(self, reader: str | None = None, subscriber: Subscriber | None = None) -> Subscriber:
         """A place for a reader, to be given up with `leave`.
 
         Args:
             reader: How it names itself: it replaces an older connection of the same name (C3.9).
+            subscriber: The place, of a reader who was there before the hub; it has not ended.
 
         Raises:
             TooManyReaders: All places are taken.
@@ -168,7 +176,8 @@ class Hub:
                 retry_after_s=_RETRY_FULL_S,
                 reason="reader_limit",
             )
-        subscriber = Subscriber(self, key)
+        subscriber = subscriber or Subscriber()
+        subscriber.attach(self, key)
         self._readers[key] = subscriber
         if self._closed:
             subscriber.finish()

@@ -64,6 +64,8 @@ def encode_request(
 
 def _sampling(request: Request, model: Model, flags: ChatFlags, notices: list[str]) -> _Json:
     """What is set and not refused (A1.18, A1.19)."""
+    if request.temperature is None and request.top_p is None and not request.stop:
+        return {}
     asked: _Json = {
         "temperature": request.temperature,
         "top_p": request.top_p,

@@ -86,6 +86,7 @@ class MessageEncoder:
         self._model = model
         self._flags = flags
         self._prefixes = Prefixes(lambda: _Calls({}, {}, set()), self._add)
+        self._system: tuple[str, bytes] = ("", b"")
         self._tools: tuple[tuple[ToolSpec, ...], msgspec.Raw] = ((), msgspec.Raw(b"[]"))
         self.notices: list[str] = []
         """What was left out since somebody looked."""
@@ -98,8 +99,12 @@ class MessageEncoder:
         encoded, calls = self._prefixes.encode(self._joined(request.messages))
         parts: list[bytes | memoryview] = [b"["]
         if request.system:
-            system = to_json({"role": "system", "content": request.system})
-            parts += (system, b",") if encoded or request.trailing else (system,)
+            if request.system != self._system[0]:
+                said = to_json({"role": "system", "content": request.system})
+                self._system = (request.system, said)
+            parts += self._system[1:]
+            if encoded or request.trailing:
+                parts.append(b",")
         parts += _with_trailing(encoded, calls.end, request.trailing)
         parts.append(b"]")
         return msgspec.Raw(b"".join(parts))
@@ -258,6 +263,8 @@ def _joined(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     Pictures come after all results of a run (A2.5). After a turn without an answer two messages of
     a person stand in a row, which some servers refuse.
     """
+    if len(messages) == 1 and messages[0].role in _JOINED:
+        return messages
     joined: list[Message] = []
     role = ""  # of the last one
     for message in messages:

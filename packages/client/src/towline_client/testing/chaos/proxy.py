@@ -88,7 +88,7 @@ class ChaosProxy:
 
     @faults.setter
     def faults(self, faults: Faults) -> None:
-        """Go by another plan from the next exchange on."""
+        """Put another plan in force."""
         self._weather.faults = faults
 
     async def __aenter__(self) -> Self:

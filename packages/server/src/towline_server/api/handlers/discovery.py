@@ -67,7 +67,7 @@ async def _capabilities(call: Call) -> Capabilities:
     return Capabilities(
         server_version=service.version,
         contract=CONTRACT_VERSION,
-        areas=tuple(dict.fromkeys(AREAS.values())),
+        areas=tuple(area for area in dict.fromkeys(AREAS.values()) if _serves(service, area)),
         agents=tuple(_offer(service, spec) for spec in service.agents.specs),
         modes=tuple(MODES),
         limits=ClientLimits(
@@ -116,6 +116,13 @@ def _row(operation: Operation) -> ManifestRow:
         large=operation.large,
         media=operation.media,
     )
+
+
+def _serves(service: Service, area: str) -> bool:
+    """Whether the part is there: not where another program does it, or nobody can."""
+    if area == "auth":
+        return service.access.own
+    return area != "model" or service.providers is not None
 
 
 def _offer(service: Service, spec: AgentSpec) -> AgentOffer:
