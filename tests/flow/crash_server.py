@@ -12,6 +12,7 @@ server with `trace` writes these names down: so a run that nothing disturbs tell
 import asyncio
 import functools
 import os
+import re
 import signal
 import sqlite3
 import sys
@@ -154,8 +155,9 @@ _FILES: Final = ("open", "os.mkdir", "os.remove", "os.rename")
 class Echo:
     """A model whose answer depends on the conversation alone.
 
-    Asked for `everything`, to `mark WORD` or to `run COMMAND` it calls tools; it repeats what tools
-    told it, what was said meanwhile (that begins with `also`), and all else that it is told.
+    Asked for `everything`, to `mark WORD` or to `run COMMAND` it calls tools; asked to `tell` it
+    talks for long; it repeats what tools told it, what was said meanwhile (that begins with
+    `also`), and all else that it is told.
     """
 
     model = Model(provider="scripted", id="echo")
@@ -171,12 +173,13 @@ class Echo:
         answer = _answer(opening, number, since)
         for place, block in enumerate(answer.content):
             if isinstance(block, Text):
-                middle = len(block.text) // 2
-                on_piece(TextPiece(place, block.text[:middle]))
+                first, *rest = _pieces(block.text)
+                on_piece(TextPiece(place, first))
                 await asyncio.sleep(0)
                 self._fate.meet_inside(f"answer {number} to {opening.partition(' ')[0]!r}")
-                on_piece(TextPiece(place, block.text[middle:]))
-                await asyncio.sleep(0)
+                for piece in rest:
+                    on_piece(TextPiece(place, piece))
+                    await asyncio.sleep(0)
         return answer
 
     async def models(self) -> tuple[str, ...]:
@@ -185,6 +188,14 @@ class Echo:
 
     async def aclose(self) -> None:
         """Nothing to let go."""
+
+
+def _pieces(text: str) -> list[str]:
+    """Two halves, or the words of a long talk."""
+    middle = len(text) // 2
+    if not text.startswith("Long ago"):
+        return [text[:middle], text[middle:]]
+    return re.findall(r"\w+\W*", text)
 
 
 def _check_pairs(messages: Sequence[Message]) -> None:
@@ -206,6 +217,8 @@ def _since_opening(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]
 
 def _answer(opening: str, number: int, since: Sequence[Message]) -> StepAnswer:
     word, _, rest = opening.partition(" ")
+    if word == "tell":
+        return say("Long ago there was a line that nobody could cut. " * int(rest))
     rounds = _ROUNDS.get(word, _none)(rest)
     if number < len(rounds):
         calls = [block for answer in rounds[number] for block in answer.content]

@@ -228,6 +228,24 @@ async def test_a_refused_prompt_is_told_and_kept_with_the_reason() -> None:
         assert session.view.outgoing == ()
 
 
+@pytest.mark.rules("C2.5", "C4.9")
+async def test_a_refusal_that_the_server_does_not_keep_leaves_the_key_as_it_is() -> None:
+    async with _lane() as lane:
+        session = await lane.client.open()
+        session.stop()  # so that the log does not show it
+        lane.server.lose.append("send_prompt")
+        saying = asyncio.create_task(session.prompt("Hello", key="mine"))
+        await lane.settle()
+        lane.server.replies["send_prompt"] = deque([refuse("internal_error", "It failed.")])
+        await lane.pass_s(1)
+        with pytest.raises(CommandRejected):
+            await saying
+        accepted = await session.send_again("mine")
+        session.start()
+        await session.wait_for(accepted)
+        assert _said(session.view) == ["Hello"]
+
+
 @pytest.mark.rules("C4.9")
 async def test_a_server_that_asks_for_more_time_than_there_is_has_refused() -> None:
     async with _lane() as lane:

@@ -25,9 +25,11 @@ from towline_client.testing import (
     ScriptedTransport,
     ScriptedTurn,
 )
+from towline_client.testing.log import frame_of
 from towline_protocol import (
     Envelope,
     Fault,
+    Notice,
     Option,
     PermissionId,
     Preview,
@@ -227,6 +229,28 @@ async def test_a_reader_who_is_too_slow_is_told_to_go_on_from_the_view(
                 assert not isinstance(event, Rebuilt)
                 view = reduce(view, event)
         assert view == session.view
+
+
+async def test_what_a_too_slow_reader_is_given_whole_does_not_come_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("towline_client.pump.MAX_WAITING_EVENTS", 4)
+    server = ScriptedServer(_long_talk)
+    async with _connect(server) as client:
+        session = await client.open()
+        truth = server.sessions[session.id]
+        readers, truth.readers = truth.readers, []
+        told = [truth.emit(Notice(code="n", message="m")) for _ in range(7)]
+        truth.readers = readers
+        truth.send(b"".join(frame_of(envelope) for envelope in told))  # in one chunk
+        async for view in session.views:
+            if view.seq == truth.view.seq:
+                break
+        truth.emit(Notice(code="n", message="one more"))
+        rebuilt, last = await _read(session, 2)
+        assert isinstance(rebuilt, Rebuilt)
+        assert isinstance(last, Envelope)
+        assert (rebuilt.view.seq, last.seq) == (8, 9)
 
 
 @pytest.mark.rules("C5.10")

@@ -52,6 +52,8 @@ class _Letter:
         self.begun = begun
         self.lost = False
         """Whether a try had no answer, so that it may have arrived."""
+        self.spent = False
+        """Whether the server keeps its no under this key."""
         self.seen = False
         """Whether the log has shown it."""
         self.accepted_ms: int | None = None
@@ -136,12 +138,13 @@ class Courier:
         """Send a prompt that came to nothing once more; raises as `carry` does.
 
         One that may have arrived goes under its own key, and so counts once. One that was refused
-        goes under a fresh key: the server answers a key as it did before.
+        goes under a fresh key where the server answers a key as it did before (C2.5).
         """
         letter = self._draft(key)
         del self._letters[key]
-        if letter.entry.state == "refused":
+        if letter.spent:
             letter.call = self._caller.renew(letter.call)
+            letter.spent = letter.lost = False
         letter.entry = Entry(key=letter.call.headers[KEY_HEADER])
         self._keep(letter)
         return read_answer(letter.call, await self._deliver(letter), PromptAccepted)
@@ -255,8 +258,8 @@ class Courier:
             # A wait that outlives the command is a no: the server has not taken it.
             case CommandRejected(retry="same_request") if now_ms + after_ms < _end_ms(entry):
                 kind = "again"
-            case CommandRejected():
-                pass
+            case CommandRejected(status=status):
+                letter.spent = status < 500 and status not in _NOT_KEPT
             case Unauthorized() if not letter.lost:
                 pass
             case _:  # not this server's word on this command
@@ -272,6 +275,7 @@ class Courier:
 
 
 _NOTHING: Final = Said(content=())
+_NOT_KEPT: Final = frozenset({401, 425, 429})  # refusals that say nothing of the command (C2.5)
 
 
 def _do_nothing() -> None:

@@ -104,13 +104,15 @@ class Feed(Generic[_T]):
         self._changed = asyncio.Event()
         self._end = _End()
 
-    def put(self, item: _T) -> None:
-        """Add an item."""
-        if len(self._items) >= self._bound:
+    def put(self, item: _T) -> bool:
+        """Add an item; says whether it was, or the replacement of all that waits came instead."""
+        full = len(self._items) >= self._bound
+        if full:
             self._items.clear()
             item = self._replacement()
         self._items.append(item)
         self._changed.set()
+        return not full
 
     def end(self, error: BaseException | None = None) -> None:
         """No more items: the reader gets what waits, then the end or the error."""

@@ -355,10 +355,11 @@ class Pump:
             self._feed(Lost(attempt=attempt, **self._when()))
         else:
             self._view = view
+        whole = True
         for frame in frames:
             if isinstance(frame, Envelope) and isinstance(frame.event, PromptAdmitted):
                 self._screen.saw(frame.event.key)
-            self.events.put(frame)
+            whole = whole and self.events.put(frame)  # what took the place of one has all of them
 
     def _fold_until_lost(self, frames: list[Envelope | Partial]) -> list[Envelope | Partial]:
         """Fold one by one up to the hole; gives those before it."""

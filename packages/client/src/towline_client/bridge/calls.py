@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -11,12 +11,13 @@ from towline_client.bridge.contain import contain
 from towline_client.bridge.handlers import Handlers
 from towline_client.bridge.journal import Journal, Note
 from towline_client.bridge.line import Line
+from towline_client.bridge.patience import insist
 from towline_client.bridge.progress import Progress
 from towline_client.bridge.result import to_content
 from towline_client.bridge.tool import BoundTool, CallContext
 from towline_client.clock import Clock
 from towline_client.current import Current
-from towline_client.errors import CallFailed, CommandRejected, ConnectionLost
+from towline_client.errors import CallFailed, CommandRejected
 from towline_protocol import (
     CallId,
     CallView,
@@ -43,6 +44,8 @@ _LEFT: Final = (
 
 _ENDED: Final = ("conflict", "gone", "not_found")
 """What a result is answered when it comes too late, or another one was there first."""
+
+_T = TypeVar("_T")
 
 _log: Final = logging.getLogger("towline.client")
 
@@ -187,18 +190,14 @@ class Calls:
                 await self._deliver(job, job.result, line)
         except TowlineError as error:
             _log.warning("The call %s is not answered so far: %s", job.view.call, error.message)
-            if _took_long(error):
-                job.line = 0  # it may go on at once; else with the next connection
         finally:
             job.task = None
 
     async def _claim(self, job: _Job, line: Line) -> ClientCall | None:
         """Take a call, before it acts; `None` when it is not this program's."""
         try:
-            claimed = await line.claim(job.view.call)
+            claimed = await self._insist(lambda: line.claim(job.view.call), job, "The claim")
         except CommandRejected as error:
-            if error.retry == "same_request":
-                raise
             _log.info("The call %s is left to others: %s", job.view.call, error.message)
             job.over = True
             return None
@@ -226,7 +225,9 @@ class Calls:
             return Result.failed(_MAY_HAVE_RUN.format(tool=job.tool.declared.name))
         arguments = claimed.arguments
         if job.view.arguments_file is not None:
-            arguments = (await self._fetch(job.view.arguments_file)).decode("utf-8", "replace")
+            file = job.view.arguments_file
+            fetched = await self._insist(lambda: self._fetch(file), job, "What asks for the file")
+            arguments = fetched.decode("utf-8", "replace")
         await self._journal.begin(id_)
         result = await self._run(job, claimed, arguments, line)
         await self._journal.end(id_, msgspec.json.encode(result))
@@ -249,14 +250,19 @@ class Calls:
                 return Result.failed(error.message)
             return Result(content=content)
 
+    async def _insist(self, say: Callable[[], Awaitable[_T]], job: _Job, what: str) -> _T:
+        return await insist(say, f"{what} of call {job.view.call}", clock=self._clock)
+
     async def _deliver(self, job: _Job, result: Result, line: Line) -> None:
         """Send a result until it is acknowledged."""
         id_ = job.view.call
         try:
-            await line.send_result(id_, result.content, is_error=result.is_error)
+            await self._insist(
+                lambda: line.send_result(id_, result.content, is_error=result.is_error),
+                job,
+                "The result",
+            )
         except CommandRejected as error:
-            if error.retry == "same_request":
-                raise
             if error.problem.reason == "not_claimed":  # it went to all once more meanwhile
                 if await self._claim(job, line) is not None:
                     await self._deliver(job, result, line)
@@ -279,12 +285,6 @@ def _read(note: Note) -> Result | None:
         return msgspec.json.decode(note.result, type=Result)
     except msgspec.DecodeError:  # of another version of this package
         return None
-
-
-def _took_long(error: TowlineError) -> bool:
-    """Whether an error came after minutes of tries."""
-    asks_again = isinstance(error, CommandRejected) and error.retry == "same_request"
-    return asks_again or isinstance(error, ConnectionLost)
 
 
 async def _content(

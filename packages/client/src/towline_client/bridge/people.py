@@ -1,6 +1,7 @@
 """Permissions and questions that this program answers by itself."""
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Generic, TypeVar, cast
@@ -8,6 +9,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 from towline_client.bridge.contain import contain
 from towline_client.bridge.handlers import Callback, Handlers
 from towline_client.bridge.line import Line
+from towline_client.bridge.patience import insist
 from towline_client.clock import Clock
 from towline_client.current import Current
 from towline_client.errors import CommandRejected
@@ -112,7 +114,7 @@ class _Kind(Generic[_R]):
     async def _ask(self, id_: str, request: _R, callback: Callback, line: Line) -> None:
         """Ask the function and send its answer; nothing that it raises goes further."""
         try:
-            work = self._ask_and_answer(request, callback, line)
+            work = self._ask_and_answer(id_, request, callback, line)
             if await contain(f"The function that answers {id_}", work):
                 return
         except CommandRejected as error:
@@ -123,11 +125,12 @@ class _Kind(Generic[_R]):
         self.declined.add(id_)
         self._on_decline()
 
-    async def _ask_and_answer(self, request: _R, callback: Callback, line: Line) -> bool:
+    async def _ask_and_answer(self, id_: str, request: _R, callback: Callback, line: Line) -> bool:
         """Whether there was an answer; raises whatever an odd one leads to."""
         said = await callback.ask(request, line.id)
         if said is not None:
-            await self._answer(line, request, said)
+            work = functools.partial(self._answer, line, request, said)
+            await insist(work, f"The answer to {id_}", clock=self._clock)
         return said is not None
 
 

@@ -31,6 +31,11 @@ class ScriptedStream:
         self.readers: list[asyncio.Queue[bytes | None]] = []
         """One queue for each open stream; `None` ends it."""
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes after the replay."""
+        return False
+
     def send(self, frame: bytes) -> None:
         """Send bytes to every reader, whatever they are."""
         for reader in self.readers:
@@ -93,6 +98,11 @@ class ScriptedSession(ScriptedStream):
         if isinstance(event, SessionClosed):
             self.hang_up()
         return envelope
+
+    @property
+    def over(self) -> bool:
+        """Whether the session is closed."""
+        return self.view.closed is not None
 
     @property
     def info(self) -> SessionInfo:

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 
 from towline_client.errors import ConnectionLost
@@ -111,20 +111,20 @@ class ScriptedServer:
         if self.replies.get(name):
             return self.replies[name].popleft()
         if name == "follow_all":
-            return self._frames(self.feed, self.feed.head(self._stage.rows(), self.log))
+            return self._frames(self.feed, lambda: self.feed.head(self._stage.rows(), self.log))
         session = self._find(call)
         if isinstance(session, Reply):
             return session
-        head = session.head(call.headers.get("last-event-id"))
-        return self._frames(session, head, over=session.view.closed is not None)
+        cursor = call.headers.get("last-event-id")
+        return self._frames(session, lambda: session.head(cursor))
 
     async def _frames(
-        self, stream: ScriptedStream, head: list[bytes], *, over: bool = False
+        self, stream: ScriptedStream, head: Callable[[], list[bytes]]
     ) -> AsyncGenerator[bytes]:
         queue: asyncio.Queue[bytes | None] = asyncio.Queue()
-        for frame in head:
+        for frame in head():  # without a seam to what comes live (C3.3)
             queue.put_nowait(frame)
-        if over:
+        if stream.over:
             queue.put_nowait(None)
         stream.readers.append(queue)
         left = self.cuts.popleft() if self.cuts else None
