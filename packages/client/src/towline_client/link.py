@@ -74,8 +74,7 @@ class LinkPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A connection that held this long, or brought something new, was none in a row of failures:
     a server that greets and hangs up is not asked in a tight circle."""
     views_at_once: int = 3
-    """Views in a row that may be fetched anew without a wait: a server that always loses something
-    is not asked in a tight circle either."""
+    """Views in a row that may be fetched anew without a wait: no tight circle here either."""
     auth_ms: tuple[int, ...] = (0, 1_000)
     """Waits before the credential is asked for again after a 401 (C4.6)."""
 
@@ -301,28 +300,28 @@ def step(state: LinkState, given: LinkInput) -> _Step:
     """What the link is after an input, and what is to be done. Pure; never raises."""
     if state.phase == "closed":
         return state, ()
-    if isinstance(given, _Answer) and (
-        given.attempt != state.attempt or state.doing not in given.answers
-    ):
+    if isinstance(given, _Answer) and not _is_due(state, given):
         return state, ()
     return _ARROWS[type(given)](state, given)
+
+
+def _is_due(state: LinkState, given: _Answer) -> bool:
+    return given.attempt == state.attempt and state.doing in given.answers
 
 
 def _start(state: LinkState, given: Start) -> _Step:
     if state.phase not in ("idle", "failed"):
         return state, ()
-    stopped = state.stopped_ms
-    late = stopped is not None and given.now_ms - stopped > state.policy.warm_ms
+    since = state.stopped_ms
+    late = since is not None and given.now_ms - since > state.policy.warm_ms
     state = _set(
         state,
         phase="connecting",
         stale=state.stale or (late and given.turn_running),
-        failures=0,
-        losses=0,
-        refusals=0,
         stopped_ms=None,
         failed=None,
     )
+    state = _set(state, failures=0, losses=0, refusals=0)
     return _go(state, given.now_ms)
 
 
@@ -332,8 +331,7 @@ def _stop(state: LinkState, given: Stop) -> _Step:
     return _rest(_set(state, phase="idle", stopped_ms=given.now_ms)), _drop(state)
 
 
-def _close(state: LinkState, given: Close) -> _Step:
-    del given
+def _close(state: LinkState, _: Close) -> _Step:
     return _rest(_set(state, phase="closed")), _drop(state)
 
 
@@ -346,13 +344,12 @@ def _tick(state: LinkState, given: Tick) -> _Step:
         return state, ()
     if state.doing == "pause":
         return _go(state, given.now_ms)
-    dropped = _drop(state)
-    state, effects = _cut(state, given)
-    return state, (*dropped, *effects)
+    after, effects = _cut(state, given)
+    return after, (*_drop(state), *effects)
 
 
 def _heard(state: LinkState, given: Heard) -> _Step:
-    if state.live_ms is None:  # comments alone are no line: the hello is due as soon as the head
+    if state.live_ms is None:  # comments alone are no line: the hello is due with the head
         return state, ()
     return _set(state, wake_ms=given.now_ms + state.policy.silence_ms), ()
 
@@ -360,9 +357,8 @@ def _heard(state: LinkState, given: Heard) -> _Step:
 def _hello(state: LinkState, given: HelloSeen) -> _Step:
     if state.log is not None and state.log != given.log:
         return _recover(state, given)
-    wake_ms = given.now_ms + state.policy.silence_ms
-    state = _set(state, phase="live", log=given.log, live_ms=given.now_ms, wake_ms=wake_ms)
-    return _set(state, refusals=0), ()
+    state = _set(state, phase="live", log=given.log, live_ms=given.now_ms, refusals=0)
+    return _set(state, wake_ms=given.now_ms + state.policy.silence_ms), ()
 
 
 def _stored(state: LinkState, given: StoredSeen) -> _Step:
@@ -378,10 +374,9 @@ def _recover(state: LinkState, given: HelloSeen | StoredSeen | GapSeen | Lost) -
     policy = state.policy
     losses = 1 if _held(state, given.now_ms) else state.losses + 1
     least_ms = _back_off(policy, losses - policy.views_at_once + 1, 0, given.random)
-    dropped = _drop(state)
-    state = _set(state, phase="recovering", stale=True, losses=losses)
-    state, effects = _again(state, given, least_ms)
-    return state, (*dropped, *effects)
+    lost = _set(state, phase="recovering", stale=True, losses=losses)
+    after, effects = _again(lost, given, least_ms)
+    return after, (*_drop(state), *effects)
 
 
 def _retry(state: LinkState, given: RetrySeen) -> _Step:
@@ -393,8 +388,8 @@ def _reset(state: LinkState, given: ResetSeen) -> _Step:
 
 
 def _loaded(state: LinkState, given: Loaded) -> _Step:
-    state = _set(state, log=given.log, seq=given.seq, ends=given.ends, stale=False)
-    state, effects = _go(state, given.now_ms)
+    held = _set(state, log=given.log, seq=given.seq, ends=given.ends, stale=False)
+    state, effects = _go(held, given.now_ms)
     return state, (Adopt(), *effects)
 
 
@@ -403,8 +398,8 @@ def _cut(state: LinkState, given: Cut | Tick) -> _Step:
         return _rest(_set(state, phase="closed")), ()
     state = _set(state, phase="retrying")
     if state.reset_ms is not None:
-        quick = not state.moved and not _held(state, given.now_ms)
-        least_ms = state.policy.first_ms if quick else 0  # else it could go round and round
+        held = state.moved or _held(state, given.now_ms)
+        least_ms = 0 if held else state.policy.first_ms  # else it could go round and round
         return _pause(_set(state, failures=0), given.now_ms, max(state.reset_ms, least_ms))
     return _again(state, given)
 

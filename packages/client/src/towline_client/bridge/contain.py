@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 from towline_client.errors import CallFailed
 from towline_protocol import TowlineError
@@ -18,7 +18,7 @@ _log: Final = logging.getLogger("towline.client")
 
 _T = TypeVar("_T")
 
-_left: Final[set[asyncio.Task[None]]] = set()  # the loop alone holds no task
+_left: Final[set[asyncio.Task[Any]]] = set()  # the loop alone holds no task
 
 
 async def contain(name: str, work: Awaitable[_T]) -> _T:
@@ -34,8 +34,8 @@ async def contain(name: str, work: Awaitable[_T]) -> _T:
     Raises:
         TowlineError: What it raised itself, or a `CallFailed` for anything else.
     """
-    box = _Box[_T]()
-    task = asyncio.create_task(box.fill(name, work))
+    task = asyncio.create_task(_guard(name, work))
+    task.add_done_callback(_note_end)
     try:
         await asyncio.wait([task])
     except asyncio.CancelledError:
@@ -44,40 +44,31 @@ async def contain(name: str, work: Awaitable[_T]) -> _T:
         raise
     if task.cancelled():
         raise CallFailed(f"{name} was cancelled by its own code.")
-    task.result()
-    return box.get()
+    return task.result()
 
 
-async def _see_off(name: str, task: asyncio.Task[None]) -> None:
+async def _guard(name: str, work: Awaitable[_T]) -> _T:
+    try:
+        return await work
+    except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        if isinstance(error, TowlineError) and isinstance(getattr(error, "message", None), str):
+            raise
+        _log.error("%s failed", name, exc_info=error)
+        raise CallFailed(f"{name} failed with {type(error).__name__}.") from error
+
+
+async def _see_off(name: str, task: asyncio.Task[Any]) -> None:
     """Wait for a cancelled function's end, though not for long."""
     await asyncio.wait([task], timeout=GRACE_S)
     if not task.done():
         _log.error("%s goes on though it was cancelled; nobody waits for it any more", name)
         _left.add(task)
-        task.add_done_callback(_left.discard)
 
 
-class _Box(Generic[_T]):
-    """Where the task puts what came of a function: an error in it is no error of the task."""
-
-    def __init__(self) -> None:
-        self._values: list[_T] = []
-        self._error: TowlineError | None = None
-
-    async def fill(self, name: str, work: Awaitable[_T]) -> None:
-        try:
-            self._values.append(await work)
-        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as error:
-            if isinstance(error, TowlineError) and isinstance(getattr(error, "message", None), str):
-                self._error = error
-                return
-            _log.error("%s failed", name, exc_info=error)
-            self._error = CallFailed(f"{name} failed with {type(error).__name__}.")
-            self._error.__cause__ = error
-
-    def get(self) -> _T:
-        if self._error is not None:
-            raise self._error
-        return self._values[0]
+def _note_end(task: asyncio.Task[Any]) -> None:
+    """Take in that a function has ended, also one that nobody waits for."""
+    _left.discard(task)
+    if not task.cancelled():
+        task.exception()
