@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn, refuse
-from towline_protocol import Preview
+from towline_protocol import MessageEnded, MessageId, MessageStarted, Preview, Text, TextDelta
 
 ROOT = Path(__file__).parents[1]
 SNIPPETS = ROOT / "docs_src"
@@ -46,6 +46,7 @@ CASES = {
     "own_scrollback": Case("connecting 2\n"),
 }
 TESTS = "own_testing"
+SERVER_TESTS = "own_server"
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, Scrip
 
 def test_each_snippet_of_the_client_has_a_run_and_stands_on_a_page() -> None:
     names = {path.stem for start in ("client", "own") for path in SNIPPETS.glob(f"{start}_*.py")}
-    assert names == CASES.keys() | {TESTS}
+    assert names == CASES.keys() | {TESTS, SERVER_TESTS}
     pages = "".join((ROOT / page).read_text("utf-8") for page in PAGES)
     programs = {name: (SNIPPETS / f"{name}.py").read_text("utf-8") for name in names}
     assert [name for name in names if f"```python\n{programs[name]}```" not in pages] == []
@@ -81,6 +82,32 @@ def test_a_snippet_of_the_client_prints_what_its_page_says(
     run(name, server)
     assert capsys.readouterr().out == case.printed
     assert {call.token for call in server.calls} == {"a token"}
+
+
+@pytest.mark.parametrize("ends_meanwhile", [False, True])
+def test_the_snippet_of_events_prints_all_of_a_message_that_a_cut_has_split(
+    ends_meanwhile: bool,
+    run: Callable[[str, ScriptedServer], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    message = MessageId("msg_1")
+
+    async def split(turn: ScriptedTurn, text: str) -> None:
+        turn.emit(MessageStarted(message=message, role="assistant"))
+        turn.emit(TextDelta(message=message, block=0, at=0, text="It "))
+        await asyncio.sleep(0)
+        turn.session.hang_up()
+        turn.emit(TextDelta(message=message, block=0, at=3, text="is "))
+        if not ends_meanwhile:
+            async with asyncio.timeout(30):
+                await server.until_called("follow", 2)
+            turn.emit(TextDelta(message=message, block=0, at=6, text="done."))
+        turn.emit(MessageEnded(message=message, content=(Text(text="It is done."),)))
+
+    server = ScriptedServer(split)
+    run("own_events", server)
+    assert capsys.readouterr().out == "It is done.\nTurnCompleted\n"
+    assert server.count("follow") == 2
 
 
 def said(server: ScriptedServer) -> list[list[str]]:
@@ -118,3 +145,13 @@ def test_the_tests_that_the_page_shows_pass() -> None:
     assert len(tests) == 2
     for test in tests:
         asyncio.run(test())
+
+
+def test_the_test_of_a_real_server_that_the_page_shows_passes(tmp_path: Path) -> None:
+    names = runpy.run_path(str(SNIPPETS / f"{SERVER_TESTS}.py"))
+
+    async def run_bounded() -> None:
+        async with asyncio.timeout(60):
+            await names["test_a_note_is_asked_for_and_made"](tmp_path)
+
+    asyncio.run(run_bounded())

@@ -1446,7 +1446,7 @@ export interface SessionCreated {
   readonly agent: string;
   /** `provider/model`. */
   readonly model: string;
-  /** `ask`, `accept_edits`, `auto` or `plan` (A5.44). */
+  /** What passes unasked (A5.44). An open word: servers of today offer `ask` and `auto`. */
   readonly mode: string;
   /** A title given at creation. */
   readonly title?: string | null;
@@ -1561,7 +1561,7 @@ export interface SessionView {
   readonly agent: string;
   /** `provider/model`. */
   readonly model: string;
-  /** `ask`, `accept_edits`, `auto` or `plan`. */
+  /** What passes unasked. An open word: servers of today offer `ask` and `auto`. */
   readonly mode: string;
   /** Its title: given, or the first 60 characters of its first prompt (D16). */
   readonly title: string | null;

@@ -67,8 +67,9 @@ def connect(
     Args:
         url: The server's address.
         credential: A token, or an async function that is asked for one before every request.
-        transport: As for `Client`.
-        scrollback: As for `Client`.
+        transport: How requests travel; HTTP when left out. The client closes it.
+        scrollback: Where finished messages are kept, to be shown before the server answers;
+            `None` for nowhere. The client closes it.
 
     Raises:
         UsageError: The address cannot be used.

@@ -38,7 +38,8 @@ def check_options(operation: Operation, options: CallOptions) -> None:
     """
     for name in options:
         if name not in _NAMES:
-            raise UsageError(f"No call has an option {name!r}; it is one of: {', '.join(_NAMES)}.")
+            taken = ", ".join(_names_of(operation))
+            raise UsageError(f"{operation.name!r} has no option {name!r}; it takes: {taken}.")
     _check_timeout(options.get("timeout_s"))
     if "key" in options and not operation.idempotent:
         raise UsageError(
@@ -51,6 +52,14 @@ def check_options(operation: Operation, options: CallOptions) -> None:
         )
     _check_header("key", options.get("key"))
     _check_header("if_match", options.get("if_match"))
+
+
+def _names_of(operation: Operation) -> list[str]:
+    """The options that an operation takes."""
+    left_out = {"key"} if not operation.idempotent else set[str]()
+    if not takes_match(operation):
+        left_out.add("if_match")
+    return [name for name in _NAMES if name not in left_out]
 
 
 def _check_timeout(timeout_s: object) -> None:

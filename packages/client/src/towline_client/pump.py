@@ -101,7 +101,8 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     """Failed connections in a row."""
     next_try_ms: int | None = None
-    """When the next try is due, by the client's clock; `None` when it is not waiting."""
+    """When the next try is due, in milliseconds of the client's `Clock`, which is monotonic and no
+    time of day; `None` when no try is waited for: while `retrying`, one is under way then."""
     error: TowlineError | None = None
     """What the last try failed with; `None` while all is well."""
 

@@ -254,7 +254,7 @@ class SessionView(_View, frozen=True, kw_only=True):
     model: str = ""
     """`provider/model`."""
     mode: str = ""
-    """`ask`, `accept_edits`, `auto` or `plan`."""
+    """What passes unasked. An open word: servers of today offer `ask` and `auto`."""
     title: str | None = None
     """Its title: given, or the first 60 characters of its first prompt (D16)."""
     title_truncated: bool = False

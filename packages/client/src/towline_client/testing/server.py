@@ -41,6 +41,13 @@ class ScriptedServer:
     """Sessions in memory. Use it as an async context: it owns the turns that run."""
 
     def __init__(self, script: Script = _echo, *, log: str = "log_1") -> None:
+        """Make a server without sessions.
+
+        Args:
+            script: Plays each turn; it gets the turn and the prompt's words. Left out, it says
+                them back.
+            log: The lineage of new sessions' logs: another one is a log that began anew.
+        """
         self._stage = Stage(script)
         self.sessions = self._stage.sessions
         """Its sessions."""
@@ -107,6 +114,7 @@ class ScriptedServer:
     async def follow(self, call: Call) -> Reply | AsyncGenerator[bytes]:
         """Open a stream: its frames, or the answer that there is none."""
         self.calls.append(call)
+        self._called.set()
         name = call.operation.name
         if self.replies.get(name):
             return self.replies[name].popleft()

@@ -17,6 +17,11 @@ class ScriptedTransport:
     """Puts a client straight on a `ScriptedServer`."""
 
     def __init__(self, server: ScriptedServer) -> None:
+        """Make the way to a server.
+
+        Args:
+            server: The server; any number of these may lead to it.
+        """
         self._server = server
         self.closed = False
         """Whether the client has closed it."""

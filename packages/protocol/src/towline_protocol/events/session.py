@@ -37,7 +37,7 @@ class SessionCreated(EventData, frozen=True, kw_only=True, tag="session_created"
     model: str
     """`provider/model`."""
     mode: str
-    """`ask`, `accept_edits`, `auto` or `plan` (A5.44)."""
+    """What passes unasked (A5.44). An open word: servers of today offer `ask` and `auto`."""
     title: str | None = None
     """A title given at creation."""
     cwd: str | None = None
