@@ -16,6 +16,7 @@ from towline_client.errors import (
     Unauthorized,
 )
 from towline_client.options import CallOptions, check_options
+from towline_client.outbox import LAST_TRY_MS
 from towline_client.transport import Call, Reply, Transport, check_reply
 from towline_protocol import OPERATIONS, Operation, UsageError, decode_answer, encode
 
@@ -277,7 +278,11 @@ class Caller:
         self, wait_s: float, until_ms: int | None, error: ConnectionLost | CommandRejected
     ) -> None:
         """Wait before the next try, or raise why there is none."""
-        wake_ms = self._clock.now_ms() + int(wait_s * 1000)
+        now_ms = self._clock.now_ms()
+        wake_ms = now_ms + int(wait_s * 1000)
+        if until_ms is not None and now_ms < until_ms - LAST_TRY_MS:
+            least_ms = now_ms + int((error.retry_after_s or 0.0) * 1000)
+            wake_ms = max(min(wake_ms, until_ms - LAST_TRY_MS), least_ms)
         if wait_s > MAX_RETRY_AFTER_S or (until_ms is not None and wake_ms >= until_ms):
             raise error
         if wait_s > 0:
