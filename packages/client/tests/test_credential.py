@@ -5,9 +5,8 @@ from collections import deque
 
 import pytest
 
-from towline_client import Client, Unauthorized
+from towline_client import Client, Unauthorized, UsageError
 from towline_client.testing import ManualClock, ScriptedServer, ScriptedTransport, refuse
-from towline_protocol import UsageError
 
 _REVOKED = "It was revoked."
 
