@@ -6,17 +6,19 @@ TOWLINE_TOKEN (see pair_client.py), and TOWLINE_URL if the server is elsewhere.
 
 import asyncio
 import os
+import sys
 
-from towline_client import Client
+from towline_client import Client, TowlineError
 from towline_client.testing import ChaosProxy, Faults
 
 URL = os.environ.get("TOWLINE_URL", "http://127.0.0.1:4747")
+TOKEN = os.environ.get("TOWLINE_TOKEN") or sys.exit("Set TOWLINE_TOKEN; see pair_client.py.")
 
 
 async def main() -> None:
     async with (
         ChaosProxy(URL, seed=4747) as proxy,
-        Client(proxy.url, os.environ["TOWLINE_TOKEN"]) as client,
+        Client(proxy.url, TOKEN) as client,
     ):
         session = await client.open()
         proxy.faults = Faults(cut=0.25, double=0.25, half_frame=0.2)
@@ -27,4 +29,7 @@ async def main() -> None:
         print(f"{len(asked)} prompts, each once, over {proxy.counts['exchange']} exchanges")
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as that the token is not known

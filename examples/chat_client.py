@@ -7,10 +7,11 @@ import asyncio
 import os
 import sys
 
-from towline_client import Client, PromptWatch, Session, follow_prompt
+from towline_client import Client, PromptWatch, Session, TowlineError, follow_prompt
 from towline_protocol import PromptAccepted, block_text
 
 URL = os.environ.get("TOWLINE_URL", "http://127.0.0.1:4747")
+TOKEN = os.environ.get("TOWLINE_TOKEN") or sys.exit("Set TOWLINE_TOKEN; see pair_client.py.")
 
 
 async def show(session: Session, accepted: PromptAccepted) -> None:
@@ -21,15 +22,18 @@ async def show(session: Session, accepted: PromptAccepted) -> None:
         answers = [each for each in view.messages if each.role == "assistant"]
         entries = [each for each in (*answers, *view.open_messages) if each.turn == watch.turn]
         said = "\n".join(filter(None, (block_text(each.content) for each in entries)))
-        print(said.removeprefix(shown), end="", flush=True)
-        shown = said
+        if not (said.startswith(shown) or shown.startswith(said)):
+            print()  # the server was killed, and the answer begins anew in other words
+            shown = ""
+        print(said[len(shown) :], end="", flush=True)
+        shown = max(shown, said, key=len)
         if outcome is not None:
             print("" if outcome.kind == "completed" else f"[{outcome.kind}: {outcome.text}]")
             return
 
 
 async def main() -> None:
-    async with Client(URL, os.environ["TOWLINE_TOKEN"]) as client:
+    async with Client(URL, TOKEN) as client:
         session = await client.open(sys.argv[1] if sys.argv[1:] else None)
         print("session", session.id)
         loop = asyncio.get_running_loop()
@@ -37,4 +41,7 @@ async def main() -> None:
             await show(session, await session.prompt(line))
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as that the token is not known

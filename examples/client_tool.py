@@ -8,13 +8,14 @@ import asyncio
 import os
 import sys
 
-from towline_client import CallFailed, Client
+from towline_client import CallFailed, Client, TowlineError
 from towline_protocol import PermissionRequested
 
 URL = os.environ.get("TOWLINE_URL", "http://127.0.0.1:4747")
+TOKEN = os.environ.get("TOWLINE_TOKEN") or sys.exit("Set TOWLINE_TOKEN; see pair_client.py.")
 SHOPPING = {"milk": 1}
 
-client = Client(URL, os.environ["TOWLINE_TOKEN"])
+client = Client(URL, TOKEN)
 
 
 @client.tool
@@ -42,8 +43,11 @@ def ask_user(request: PermissionRequested) -> str:
 async def main() -> None:
     async with client:
         session = await client.open()
-        print(await session.ask(sys.argv[1]))
+        print(await session.ask(sys.argv[1] if sys.argv[1:] else "Buy two lemons."))
     print("On the list:", ", ".join(f"{count} {what}" for what, count in SHOPPING.items()))
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as that the token is not known

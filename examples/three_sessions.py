@@ -6,9 +6,10 @@ TOWLINE_TOKEN (see pair_client.py), and TOWLINE_URL if the server is elsewhere.
 
 import asyncio
 import os
+import sys
 from contextlib import aclosing
 
-from towline_client import Client, Rebuilt, Session
+from towline_client import Client, Rebuilt, Session, TowlineError
 from towline_protocol import (
     CreateSession,
     Envelope,
@@ -22,6 +23,7 @@ from towline_protocol import (
 )
 
 URL = os.environ.get("TOWLINE_URL", "http://127.0.0.1:4747")
+TOKEN = os.environ.get("TOWLINE_TOKEN") or sys.exit("Set TOWLINE_TOKEN; see pair_client.py.")
 TASKS = {"rivers": "Name a long river.", "lakes": "Name a deep lake.", "seas": "Name a small sea."}
 
 
@@ -51,14 +53,19 @@ async def watch(client: Client) -> None:
 
 
 async def main() -> None:
-    async with Client(URL, os.environ["TOWLINE_TOKEN"]) as client, asyncio.TaskGroup() as group:
-        watching = group.create_task(watch(client))
-        async with asyncio.TaskGroup() as three:
-            for name, task in TASKS.items():
-                session = await client.open(new=CreateSession(title=name))
-                await session.prompt(task)
-                three.create_task(follow(session, name))
-        watching.cancel()
+    async with Client(URL, TOKEN) as client:
+        await client.me()  # what is wrong with the token is said before anything is begun
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(watch(client))
+            async with asyncio.TaskGroup() as three:
+                for name, task in TASKS.items():
+                    session = await client.open(new=CreateSession(title=name))
+                    await session.prompt(task)
+                    three.create_task(follow(session, name))
+            watching.cancel()
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except TowlineError as error:
+    sys.exit(error.message)  # one line, such as that the token is not known

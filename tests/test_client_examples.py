@@ -1,17 +1,33 @@
 """The examples that are clients, each run as its reader would run it, against a real server."""
 
+import ast
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from towline_agent import Piece, Request, StepResult, TextPiece, tool
 from towline_agent.testing import Script, ScriptedProvider, call, say
 from towline_client import Client
-from towline_protocol import SessionChanged, block_text
+from towline_protocol import (
+    EndedTurn,
+    MessageView,
+    PromptAccepted,
+    PromptId,
+    SessionChanged,
+    SessionId,
+    SessionView,
+    Text,
+    TurnId,
+    Usage,
+    block_text,
+    empty_view,
+)
 from towline_server import BuiltApp
 from towline_server.testing import open_test_server
 
@@ -48,6 +64,19 @@ class Run:
                 await self._process.wait()
         assert (self._process.returncode, errors.decode()) == (0, "")
         return out.decode()
+
+    async def fail(self) -> str:
+        """Wait for its end, which must be a failure that is told in one line; gives the line."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                out, errors = await self._process.communicate()
+        finally:
+            if self._process.returncode is None:
+                self._process.kill()
+                await self._process.wait()
+        assert (self._process.returncode, out.decode()) == (1, "")
+        (line,) = errors.decode().splitlines()
+        return line
 
 
 async def start(name: str, built: BuiltApp, *arguments: str, token: str | None = None) -> Run:
@@ -102,6 +131,76 @@ async def test_the_chat_says_how_a_turn_ended_that_did_not_complete(tmp_path: Pa
     async with open_test_server(ScriptedProvider(), root=tmp_path) as built:
         printed = await (await start("chat_client.py", built)).end("Hi.\n")
     assert "[failed: " in printed
+
+
+NEED_TOKEN = ["chat_client.py", "client_tool.py", "bad_network.py", "three_sessions.py"]
+
+
+@pytest.mark.parametrize("name", NEED_TOKEN)
+async def test_without_a_token_that_is_known_it_ends_in_one_line(name: str, tmp_path: Path) -> None:
+    async with open_test_server(ScriptedProvider(), root=tmp_path) as built:
+        assert "Set TOWLINE_TOKEN" in await (await start(name, built, token="")).fail()
+        assert "token" in await (await start(name, built, token="unknown")).fail()
+
+
+async def test_a_code_that_is_missing_or_used_up_is_told_in_one_line(tmp_path: Path) -> None:
+    async with open_test_server(ScriptedProvider(), root=tmp_path) as built:
+        assert "Give the code" in await (await start("pair_client.py", built)).fail()
+        async with Client(built.url, built.token) as client:
+            code = (await client.pair()).code
+            await client.claim(code)
+        assert "code" in await (await start("pair_client.py", built, code)).fail()
+
+
+class Shown:
+    """Stands for a session whose views came already."""
+
+    def __init__(self, *views: SessionView) -> None:
+        self._views = views
+
+    @property
+    async def views(self) -> AsyncGenerator[SessionView]:
+        for view in self._views:
+            yield view
+
+
+def view_of(text: str, *, over: bool = False) -> SessionView:
+    entry = MessageView(
+        seq=1, role="assistant", turn=TURN, time=TIME, content=(Text(text=text),) if text else ()
+    )
+    ended = EndedTurn(id=TURN, outcome="completed", time=TIME, usage=Usage())
+    return msgspec.structs.replace(
+        empty_view(), messages=(entry,), last_turn=ended if over else None
+    )
+
+
+TURN = TurnId("turn_1")
+TIME = "2026-01-31T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("texts", "printed"),
+    [
+        (["Sunny, 24", "", "Sunny, ", "Sunny, 24 °C."], "Sunny, 24 °C.\n"),
+        (["Sunny, 24", "", "Sun", "Sun and wind."], "Sunny, 24\nSun and wind.\n"),
+    ],
+    ids=["in the same words", "in other words"],
+)
+async def test_the_chat_prints_an_answer_that_begins_anew_after_a_crash_once(
+    texts: list[str],
+    printed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TOWLINE_TOKEN", "token")
+    tree = ast.parse((EXAMPLES / "chat_client.py").read_text("utf-8"))
+    tree.body = [node for node in tree.body if not isinstance(node, ast.Try)]  # what starts it
+    names: dict[str, Any] = {}
+    exec(compile(tree, "chat_client.py", "exec"), names)
+    views = [*map(view_of, texts), view_of(texts[-1], over=True)]
+    accepted = PromptAccepted(prompt=PromptId("p_1"), turn=TURN, session=SessionId("ses_1"))
+    await names["show"](Shown(*views), accepted)
+    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize(("typed", "bought"), [("y\n", "1 milk, 2 lemon"), ("n\n", "1 milk")])

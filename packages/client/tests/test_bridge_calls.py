@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -160,6 +161,8 @@ async def test_tools_that_are_not_taken_come_out_of_open_and_later_only_in_the_l
         client.tool(name="ring")(lambda: "rang")
         with pytest.raises(CommandRejected, match="There is a tool 'ring'"):
             await client.open()
+        assert server.sessions == {}, "what nobody knows of is deleted"
+        assert [row for row in caplog.records if row.levelno >= logging.WARNING] == []
         session = await client.open()
         server.replies["declare_tools"] = deque([refuse("rejected", "Not this one.")])
         client.tool(name="other")(lambda: "other")

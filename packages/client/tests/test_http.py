@@ -294,3 +294,36 @@ def test_an_address_that_cannot_be_used_is_said_at_once(url: str) -> None:
     with pytest.raises(UsageError, match=r"http://127\.0\.0\.1:4747") as caught:
         Client(url)
     assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("more", ["/#pair=hidden", "#hidden", "/?code=hidden", "/under/a/path?x=1"])
+def test_more_than_an_address_is_refused_without_showing_it(more: str) -> None:
+    with pytest.raises(UsageError, match="give the address alone") as caught:
+        Client(f"http://127.0.0.1:4747{more}")
+    assert "hidden" not in str(caught.value)
+
+
+async def test_white_space_around_an_address_and_a_token_is_left_out() -> None:
+    async with _front() as front, Client(f" {front.url}/ \n", " right\r\n") as client:
+        assert (await client.me()).user == "me"
+
+
+@pytest.mark.rules("C4.7")
+@pytest.mark.parametrize(
+    ("status", "words"), [(404, "is no towline server"), (401, "is no towline"), (502, "try again")]
+)
+async def test_an_answer_of_something_else_names_the_address_and_doubts_it(
+    status: int, words: str
+) -> None:
+    async with _front() as front:
+        front.page = lambda: web.Response(status=status, text="<html>")
+        url = front.url.replace("http://", "http://user:hidden@")
+        async with asyncio.timeout(10), Client(url, "right") as client:
+            with pytest.raises(ConnectionLost, match=words) as caught:
+                await client.discovery.ready()
+            with pytest.raises(ConnectionLost, match="check the address") as opened:
+                await client.open("ses_1")
+    for message in (str(caught.value), str(opened.value)):
+        assert repr(front.url) in message
+        assert "check the address" in message
+        assert "hidden" not in message

@@ -172,9 +172,11 @@ async def test_a_timeout_bounds_the_call_with_all_its_tries() -> None:
         await _settle()
         assert [call.timeout_s for call in server.calls] == [2.5, 2.5]  # the second came at once
         clock.advance(1000)
+        await _settle()
+        clock.advance(1000)  # the fourth would come after three seconds more
         with pytest.raises(ConnectionLost):
-            await asking  # the fourth would come after three seconds more
-        assert [call.timeout_s for call in server.calls] == [2.5, 2.5, 1.5]
+            await asking
+        assert [call.timeout_s for call in server.calls] == [2.5, 2.5, 1.5, 0.5]
 
 
 async def test_a_call_without_a_timeout_has_the_usual_one_for_each_try() -> None:

@@ -44,6 +44,8 @@ export interface TryOutcome {
 
 /** Nothing is sent later than this without being asked for. */
 export const LIFE_MS = 120_000;
+/** A last try begins so long before the end: enough for one answer of a near server. */
+const LAST_TRY_MS = 500;
 const FIRST_WAIT_MS = 1_000;
 const MOST_WAIT_MS = 8_000;
 
@@ -81,7 +83,8 @@ export function send<E extends Entry>(entry: E, nowMs: number): E {
  * Takes in what came of a try.
  *
  * An acknowledgement counts whenever it comes, for all tries are the same command; any other
- * outcome counts for the newest try alone.
+ * outcome counts for the newest try alone. The last try begins half a second before the end,
+ * unless the server asks to wait for longer.
  */
 export function afterTry<E extends Entry>(
   entry: E,
@@ -96,8 +99,9 @@ export function afterTry<E extends Entry>(
   const failures = entry.failures + 1;
   const failed = { ...entry, code, message, failures };
   const waitMs = Math.min(FIRST_WAIT_MS * 2 ** (failures - 1), MOST_WAIT_MS);
-  const wake_ms = nowMs + Math.max(waitMs, after_ms);
-  if (wake_ms >= deadlineMs(entry)) return end(failed, "unknown");
+  const lastMs = deadlineMs(entry) - LAST_TRY_MS;
+  const wake_ms = Math.max(Math.min(nowMs + waitMs, lastMs), nowMs + after_ms);
+  if (nowMs >= lastMs || wake_ms >= deadlineMs(entry)) return end(failed, "unknown");
   return { ...failed, doing: "pause", wake_ms };
 }
 

@@ -14,8 +14,11 @@ from towline_client.errors import (
     ConnectionLost,
     ContractUnavailable,
     PersonNeeded,
+    TowlineError,
     TurnUnfinished,
     Unauthorized,
+    UsageError,
+    VersionMismatch,
 )
 from towline_client.feed import FeedFrame
 from towline_client.life import Life, Settings
@@ -61,8 +64,11 @@ __all__ = [
     "Settings",
     "StreamReply",
     "Talk",
+    "TowlineError",
     "Transport",
     "TurnUnfinished",
     "Unauthorized",
+    "UsageError",
+    "VersionMismatch",
     "follow_prompt",
 ]

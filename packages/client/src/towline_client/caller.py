@@ -9,14 +9,21 @@ from urllib.parse import quote
 import msgspec
 
 from towline_client.clock import Clock
-from towline_client.errors import CommandRejected, ConnectionLost, ContractUnavailable
+from towline_client.errors import (
+    CommandRejected,
+    ConnectionLost,
+    ContractUnavailable,
+    Unauthorized,
+)
 from towline_client.options import CallOptions, check_options
+from towline_client.outbox import LAST_TRY_MS
 from towline_client.transport import Call, Reply, Transport, check_reply
 from towline_protocol import OPERATIONS, Operation, UsageError, decode_answer, encode
 
 __all__ = [
     "KEY_HEADER",
     "MAX_RETRY_AFTER_S",
+    "RENEW_WAITS_S",
     "RETRY_WAITS_S",
     "TRY_S",
     "Caller",
@@ -27,12 +34,17 @@ __all__ = [
 Credential = str | Callable[[], Awaitable[str | None]] | None
 """A token, or an async function that is asked for one before every request (C4.6); `None` for none.
 
+A function is asked anew, twice at most, when a command's token was refused; a plain token is not
+sent again. White space around a token is left out.
+
 What the function raises comes out of the call that asked. In a session's line a `ConnectionLost`
 of it is waited out as any other; everything else ends the line and comes out of its flows."""
 
 RETRY_WAITS_S: Final = (0.0, 1.0, 3.0)
 """Seconds before a call that does no harm twice is sent again: a lost reply is mostly a connection
 that was just being closed, or a server that is just starting again."""
+RENEW_WAITS_S: Final = (0.0, 1.0)
+"""Seconds before a credential function is asked again after its token was refused (C4.6)."""
 MAX_RETRY_AFTER_S: Final = 10.0
 """Seconds that a server may make a call wait for its retry; more is the caller's decision."""
 TRY_S: Final = 30.0
@@ -57,7 +69,7 @@ class Caller:
         mint_key: Callable[[], str],
     ) -> None:
         self._transport = transport
-        self._credential = credential
+        self._credential = _check_token(credential) if isinstance(credential, str) else credential
         self._adopts = credential is None
         self._clock = clock
         self._mint_key = mint_key
@@ -89,7 +101,8 @@ class Caller:
             body: The request; bytes for an operation that takes them as they are.
             options: What the caller asked for.
             try_s: Seconds for each try, when the options say nothing.
-            again: Whether a lost reply may be asked for again, under the same key.
+            again: Whether it may be sent again here: after a lost reply under the same key, after
+                a refused token with a fresh one.
 
         Raises:
             UsageError: The operation takes no such option.
@@ -99,7 +112,9 @@ class Caller:
             CommandRejected: The server said no.
         """
         call = self.prepare(name, params=params, query=query, body=body, options=options)
-        return read_answer(call, await self._send(call, options, try_s, again=again), answer)
+        return read_answer(
+            call, await self._send(call, options, try_s, again=again, renews=again), answer
+        )
 
     async def call_tagged(
         self,
@@ -181,6 +196,28 @@ class Caller:
         check_reply(reply, call.operation)
         return reply
 
+    async def send_renewed(
+        self, call: Call, left_s: Callable[[], float], halt: asyncio.Event | None = None
+    ) -> Reply:
+        """Send a call as `send_once`; a function is asked anew for what was refused (C4.6).
+
+        Args:
+            call: The call.
+            left_s: Seconds for a try that begins now.
+            halt: Ends the waits when it is set.
+        """
+        halt = halt or asyncio.Event()
+        asks = callable(self._credential) and not call.operation.open
+        for wait_s in RENEW_WAITS_S if asks else ():
+            try:
+                return await self.send_once(call, left_s())
+            except Unauthorized:
+                if halt.is_set() or wait_s >= left_s():
+                    raise
+            if wait_s > 0:
+                await self._clock.wait(halt, self._clock.now_ms() + int(wait_s * 1000))
+        return await self.send_once(call, left_s())
+
     @asynccontextmanager
     async def stream(
         self,
@@ -201,23 +238,37 @@ class Caller:
         )
         async with self._transport.stream(call) as reply:
             body = b"" if reply.status < 400 else await _read_some(reply.chunks)
-            check_reply(Reply(status=reply.status, headers=reply.headers, body=body), operation)
+            check_reply(
+                Reply(status=reply.status, headers=reply.headers, body=body, address=reply.address),
+                operation,
+            )
             yield reply.chunks
 
-    async def _send(self, call: Call, options: CallOptions, try_s: float, *, again: bool) -> Reply:
+    async def _send(
+        self, call: Call, options: CallOptions, try_s: float, *, again: bool, renews: bool = True
+    ) -> Reply:
         whole_s = options.get("timeout_s")
         until_ms = None if whole_s is None else self._clock.now_ms() + int(whole_s * 1000)
         operation = call.operation
+
+        def left_s() -> float:
+            return self._left_s(until_ms, try_s)
+
+        async def send() -> Reply:
+            if renews:
+                return await self.send_renewed(call, left_s)
+            return await self.send_once(call, left_s())
+
         # the same bytes twice are one file
         harmless = operation.idempotent or operation.raw or operation.method == "GET"
         for wait_s in RETRY_WAITS_S if again and harmless else ():
             try:
-                return await self.send_once(call, self._left_s(until_ms, try_s))
+                return await send()
             except (ConnectionLost, CommandRejected) as error:
                 if isinstance(error, CommandRejected) and error.retry != "same_request":
                     raise
                 await self._sleep(max(wait_s, error.retry_after_s or 0.0), until_ms, error)
-        return await self.send_once(call, self._left_s(until_ms, try_s))
+        return await send()
 
     def _left_s(self, until_ms: int | None, try_s: float) -> float:
         """Seconds for the next try; at least a millisecond."""
@@ -227,7 +278,11 @@ class Caller:
         self, wait_s: float, until_ms: int | None, error: ConnectionLost | CommandRejected
     ) -> None:
         """Wait before the next try, or raise why there is none."""
-        wake_ms = self._clock.now_ms() + int(wait_s * 1000)
+        now_ms = self._clock.now_ms()
+        wake_ms = now_ms + int(wait_s * 1000)
+        if until_ms is not None and now_ms < until_ms - LAST_TRY_MS:
+            least_ms = now_ms + int((error.retry_after_s or 0.0) * 1000)
+            wake_ms = max(min(wake_ms, until_ms - LAST_TRY_MS), least_ms)
         if wait_s > MAX_RETRY_AFTER_S or (until_ms is not None and wake_ms >= until_ms):
             raise error
         if wait_s > 0:
@@ -237,7 +292,7 @@ class Caller:
         if operation.open or self._credential is None:
             return None
         if isinstance(self._credential, str):
-            return _check_token(self._credential)
+            return self._credential
         limit = asyncio.timeout(timeout_s)
         try:
             async with limit:
@@ -271,6 +326,8 @@ def _check_token(token: object) -> str | None:
     """What can stand in a header; the message never shows it."""
     if token is None:
         return None
+    if isinstance(token, str):
+        token = token.strip()
     if not isinstance(token, str) or not token.isascii() or not token.isprintable():
         raise UsageError(
             f"The credential is a {type(token).__name__} that can't be sent; give a token of "

@@ -5,7 +5,7 @@ import random
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -47,12 +47,15 @@ from towline_protocol import (
     SessionList,
     SessionRemoved,
     SessionView,
+    TowlineError,
     UsageError,
     ViewAnswer,
 )
 
-__all__ = ["FILE_S", "Client"]
+__all__ = ["DISCARD_S", "FILE_S", "Client"]
 
+DISCARD_S: Final = 2.0
+"""Seconds for the deletion of a new session that could not be opened: its caller waits for it."""
 FILE_S: Final = 300.0
 """Seconds for a file to go either way: 20 MiB over a slow line."""
 
@@ -153,6 +156,8 @@ class Client(Registrar):
     ) -> Session:
         """Take up the line to a session; returns when its view is there and live.
 
+        A new one whose line cannot be taken up is deleted again, if the server can be reached.
+
         With a scrollback that holds the session it returns at once: the view shows what was said
         until the line is up, and what is wrong with the line comes out of the flows.
 
@@ -173,13 +178,28 @@ class Client(Registrar):
             ContractUnavailable: Something else answers at the address.
         """
         self._check_open()
-        kept = None
         if session is None:
-            session = (await self.create_session(self._equip(new))).id
-        elif self._scrollback is not None:
+            made = (await self.create_session(self._equip(new))).id
+            try:
+                return await self._take_up(made, reader, presentation, None)
+            except BaseException:
+                await self._discard(made)
+                raise
+        kept = None
+        if self._scrollback is not None:
             kept = await self._scrollback.load(SessionId(session))
+        return await self._take_up(SessionId(session), reader, presentation, kept)
+
+    async def _take_up(
+        self,
+        session: SessionId,
+        reader: str | None,
+        presentation: Presentation | None,
+        kept: SessionView | None,
+    ) -> Session:
+        """A session's line, up; or at once, when there is something to show."""
         self._check_open()  # it may have been closed meanwhile
-        opened, bridge = self._build(SessionId(session), reader, presentation, kept)
+        opened, bridge = self._build(session, reader, presentation, kept)
         self._sessions = [*(held for held in self._sessions if not held.closed), opened]
         try:
             if kept is None:
@@ -194,6 +214,12 @@ class Client(Registrar):
     def _check_open(self) -> None:
         if self._closed:
             raise UsageError("This client is closed; make a new one to go on.")
+
+    async def _discard(self, session: SessionId) -> None:
+        """Delete a session that nobody will know of, if the server can be reached now."""
+        with suppress(TowlineError, TimeoutError):
+            async with asyncio.timeout(DISCARD_S):
+                await self.life.delete(session, timeout_s=DISCARD_S)
 
     def _equip(self, new: CreateSession | None) -> CreateSession | None:
         """What a session is made of: the tools, too, when its first turn begins with it."""
@@ -231,6 +257,7 @@ class Client(Registrar):
             clock=self._clock,
             fetch=self.download,
             stays=reader is not None,
+            heard=kept is None,
             on_decline=screen.show_again,
         )
         opened = Session(

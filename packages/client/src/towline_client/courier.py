@@ -226,7 +226,9 @@ class Courier:
     async def _try_until_known(self, letter: _Letter) -> Reply:
         while True:
             try:
-                reply = await self._caller.send_once(letter.call, self._try_s(letter))
+                reply = await self._caller.send_renewed(
+                    letter.call, lambda: self._try_s(letter), self._closing
+                )
             except TowlineError as error:
                 self._judge(letter, error)
                 await self._pause(letter, error)

@@ -1,8 +1,9 @@
 """What can go wrong between a program and its server.
 
 ```
-TowlineError
-├─ VersionMismatch           the server speaks another major version (towline_protocol)
+TowlineError                 all that is raised on purpose (towline_protocol, as the next two)
+├─ UsageError                called in a way that cannot work
+├─ VersionMismatch           the server speaks another major version
 └─ ClientError               root of this branch; never raised itself
    ├─ ConnectionLost         no answer, or one that a proxy made up
    ├─ ContractUnavailable    a success that no towline server sent
@@ -23,6 +24,8 @@ from towline_protocol import (
     PromptAccepted,
     QuestionAsked,
     TowlineError,
+    UsageError,
+    VersionMismatch,
 )
 
 __all__ = [
@@ -32,8 +35,11 @@ __all__ = [
     "ConnectionLost",
     "ContractUnavailable",
     "PersonNeeded",
+    "TowlineError",
     "TurnUnfinished",
     "Unauthorized",
+    "UsageError",
+    "VersionMismatch",
 ]
 
 

@@ -34,7 +34,8 @@ class HttpTransport:
         """Make a transport; nothing is opened before the first request.
 
         Args:
-            url: The server's address, such as `http://127.0.0.1:4747`.
+            url: The server's address, such as `http://127.0.0.1:4747`; a path behind it is where
+                the server is mounted.
 
         Raises:
             UsageError: The address cannot be used.
@@ -51,7 +52,7 @@ class HttpTransport:
                 body = await self._read(answer)
         except _LOST as error:
             raise self._lost(error) from error
-        return Reply(status=answer.status, headers=answer.headers, body=body)
+        return Reply(status=answer.status, headers=answer.headers, body=body, address=self._address)
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncGenerator[StreamReply]:
@@ -66,6 +67,7 @@ class HttpTransport:
                 status=answer.status,
                 headers=answer.headers,
                 chunks=_Chunks(answer.content, self._lost),
+                address=self._address,
             )
         finally:
             answer.close()  # an open stream has no end to wait for
@@ -161,6 +163,7 @@ def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
 
 
 def _read_url(url: str) -> URL:
+    url = url.strip()
     try:
         found = URL(url)
     except ValueError:
@@ -170,7 +173,12 @@ def _read_url(url: str) -> URL:
             f"{_without_secrets(url)!r} is no server address; give one such as "
             "'http://127.0.0.1:4747'."
         )
-    return found.with_user(None).with_query(None).with_fragment(None)
+    if found.raw_fragment or found.raw_query_string:
+        raise UsageError(
+            f"{_without_secrets(url)!r} has more behind it, from a '?' or '#' on; give the address "
+            "alone, such as 'http://127.0.0.1:4747'."
+        )
+    return found.with_user(None)
 
 
 def _find_proxy(url: URL) -> str | None:
@@ -202,7 +210,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _without_secrets(url: str) -> str:
-    return url.rpartition("@")[2]
+    """An address as it may be shown: a query or a fragment may hold a code."""
+    return url.partition("#")[0].partition("?")[0].rpartition("@")[2]
 
 
 def _reason(error: BaseException) -> str:

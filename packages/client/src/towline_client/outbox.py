@@ -22,6 +22,7 @@ from towline_protocol import Fault
 
 __all__ = [
     "FIRST_WAIT_MS",
+    "LAST_TRY_MS",
     "LIFE_MS",
     "MOST_WAIT_MS",
     "Entry",
@@ -37,6 +38,8 @@ LIFE_MS: Final = 120_000
 """Milliseconds after which nothing is sent again without being asked for."""
 FIRST_WAIT_MS: Final = 1_000
 """Milliseconds before the second try; each further wait is twice as long."""
+LAST_TRY_MS: Final = 500
+"""Milliseconds before the end at which a last try begins: enough for a near server's answer."""
 MOST_WAIT_MS: Final = 8_000
 """Where the doubling stops: somebody is looking at the message."""
 
@@ -102,7 +105,8 @@ def after_try(entry: Entry, attempt: int, outcome: TryOutcome, now_ms: int) -> E
     """Take in what came of a try.
 
     An acknowledgement counts whenever it comes, for all tries are the same command; any other
-    outcome counts for the newest try alone.
+    outcome counts for the newest try alone. The last try begins half a second before the end,
+    unless the server asks to wait for longer.
     """
     if outcome.kind == "accepted":
         return _set(_end(entry, "accepted"), code=None, message="")
@@ -113,8 +117,9 @@ def after_try(entry: Entry, attempt: int, outcome: TryOutcome, now_ms: int) -> E
         return _end(entry, "refused")
     entry = _set(entry, failures=entry.failures + 1)
     wait_ms = min(FIRST_WAIT_MS * 2 ** (entry.failures - 1), MOST_WAIT_MS)
-    wake_ms = now_ms + max(wait_ms, outcome.after_ms)
-    if wake_ms >= _deadline_ms(entry):
+    last_ms = _deadline_ms(entry) - LAST_TRY_MS
+    wake_ms = max(min(now_ms + wait_ms, last_ms), now_ms + outcome.after_ms)
+    if now_ms >= last_ms or wake_ms >= _deadline_ms(entry):
         return _end(entry, "unknown")
     return _set(entry, doing="pause", wake_ms=wake_ms)
 

@@ -32,6 +32,8 @@ MAX_WAIT_S: Final = 366 * 86_400.0
 """The longest wait that an answer may ask for, a year; more counts as this."""
 
 _problem: Final = msgspec.json.Decoder(Problem)
+_OF_PROXIES: Final = frozenset({407, 408, 413, 425, 429})
+"""Statuses below 500 that a proxy before a healthy server gives as well."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +67,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """Its headers; look them up in lower case."""
     body: bytes = b""
     """Its bytes."""
+    address: str = ""
+    """Scheme, host and port of who sent it, for messages; empty when the transport has none."""
 
     def __repr__(self) -> str:
         return f"Reply({self.status})"
@@ -79,6 +83,8 @@ class StreamReply(msgspec.Struct, frozen=True, kw_only=True):
     """Its headers; look them up in lower case."""
     chunks: AsyncIterator[bytes]
     """The body. Ends in order when the server ends it, raises `ConnectionLost` when it breaks."""
+    address: str = ""
+    """As `Reply.address`."""
 
 
 class Transport(Protocol):
@@ -160,8 +166,7 @@ def check_reply(reply: Reply, operation: Operation) -> None:
         return
     if CONTRACT_HEADER not in reply.headers:
         raise ConnectionLost(
-            f"Something between here and the server answered with status {reply.status}; "
-            "try again, and check the proxy if it stays.",
+            _doubt(reply),
             status=reply.status,
             retry_after_s=_retry_after_s(reply.headers),
         )
@@ -171,6 +176,20 @@ def check_reply(reply: Reply, operation: Operation) -> None:
     if problem.code == VersionMismatch.code:
         raise VersionMismatch(problem.detail)
     raise CommandRejected(problem)
+
+
+def _doubt(reply: Reply) -> str:
+    """What an error means that no towline server sent: the wrong address, or a proxy."""
+    where = repr(reply.address) if reply.address else "the address"
+    if reply.status < 500 and reply.status not in _OF_PROXIES:
+        return (
+            f"What answers at {where} (status {reply.status}) is no towline server; check the "
+            "address, and the proxy if there is one."
+        )
+    return (
+        f"Something between here and the server at {where} answered with status {reply.status}; "
+        "try again, and check the address and the proxy if it stays."
+    )
 
 
 def _read_problem(reply: Reply) -> Problem:

@@ -42,6 +42,7 @@ class Bridge:
         clock: Clock,
         fetch: Callable[[str], Awaitable[bytes]],
         stays: bool,
+        heard: bool,
         on_decline: Callable[[], None],
     ) -> None:
         """Begin with nothing.
@@ -53,11 +54,13 @@ class Bridge:
             clock: Holds deadlines against the server's time.
             fetch: Gives the bytes of a file by its hash.
             stays: Whether the line's name is one that comes back, so that its tools stay declared.
+            heard: Whether somebody calls `settle`, and so hears of the first refusal.
             on_decline: Told that a request was left to others.
         """
         self._handlers = handlers
         self._current = current
         self._stays = stays
+        self._heard = heard
         self._calls = Calls(handlers, journal, clock=clock, fetch=fetch)
         self._people = People(handlers, clock=clock, on_decline=on_decline)
         self._line: Line | None = None
@@ -142,9 +145,11 @@ class Bridge:
         try:
             await line.declare_tools(*wanted[1])
         except TowlineError as error:
-            if not self._settled.is_set():
+            first = not self._settled.is_set()
+            if first:
                 self._refusal = error
-            _log.warning("The tools of this program were not declared: %s", error.message)
+            level = logging.DEBUG if first and self._heard else logging.WARNING
+            _log.log(level, "The tools of this program were not declared: %s", error.message)
             if not isinstance(error, ConnectionLost):
                 self._declared = wanted
         else:
