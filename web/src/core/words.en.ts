@@ -22,7 +22,7 @@ export const EN = {
   "chat.log": "Conversation",
   "chat.empty": "What shall we look at?",
   "chat.empty.lead":
-    "The agent can read files, list folders and run programs in its folder. It asks before it changes anything.",
+    "The agent reads files and runs programs in its folder. It asks before it changes anything.",
   "chat.suggest.files": "What is in this folder?",
   "chat.suggest.readme": "Read the README and sum it up in three sentences.",
   "chat.suggest.time": "What time is it here?",
@@ -70,7 +70,7 @@ export const EN = {
   "compose.closed": "This session is closed. Start a new chat to go on.",
   "send.unknown": "Not sure whether this arrived.",
   "link.unavailable": "What answers here is not a towline server.",
-  "link.version": "This page and the server speak different versions. Reload the page.",
+  "link.version": "The server speaks another version. Reload the page.",
   "link.reload": "Reload",
 
   "error.network": "The server does not answer.",
@@ -78,5 +78,5 @@ export const EN = {
   "error.unauthorized": "You are signed out.",
   "error.http": "The server answered with status {status}.",
   "error.chunk": "A part of this page could not be loaded.",
-  "error.page": "The page stumbled. Reload it; nothing is lost on the server.",
+  "error.page": "The page stumbled. Reload it; nothing is lost.",
 } as const;
