@@ -73,9 +73,9 @@ export const EN = {
   "link.reload": "Reload",
 
   "error.network": "The server does not answer.",
-  "error.timeout": "The server took too long.",
+  "error.timeout": "The server is slow.",
   "error.unauthorized": "You are signed out.",
   "error.http": "The server answered with status {status}.",
   "error.chunk": "A part of this page is missing. Reload it.",
-  "error.page": "The page stumbled. Reload it; nothing is lost.",
+  "error.page": "The page stumbled. Reload it.",
 } as const;
