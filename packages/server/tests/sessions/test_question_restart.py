@@ -201,7 +201,7 @@ async def test_a_turn_that_only_waits_for_a_person_outlives_any_number_of_restar
         async with _up(store, tmp_path, ScriptedProvider()) as (client, _):
             async with asyncio.timeout(10):
                 while len(_of(await client.log(session), TurnResumed)) < resumed:
-                    await asyncio.sleep(0)
+                    view = await client.view(session)
             view = await client.view(session)
             assert view.turn is not None
             assert view.turn.attempt == 1
