@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any, Final
 
 from towline_agent.errors import AbortTurn, ToolError
@@ -24,7 +25,10 @@ from towline_protocol import (
     Preview,
     Process,
     ResultBlock,
+    SessionId,
     Text,
+    Todo,
+    TodosUpdated,
     ToolCall,
     ToolEnded,
     ToolOutputDelta,
@@ -140,6 +144,8 @@ class _Life:
     ) -> None:
         self.call = call.id
         self.workspace: Workspace = plan.workspace
+        self.state = plan.state
+        self.bases: Mapping[str, str] = {}
         self.result_limit = result_cap(plan.provider.model.window)
         self._plan = plan
         self._host = host
@@ -230,9 +236,13 @@ class _Life:
             text = mend_text(text)
             self._emit(ToolProgress(call=self._call.id, text=text, fraction=fraction))
 
-    async def start(self, process: Process) -> None:
-        """Make a program's start durable before its effect (C5.6)."""
-        await self._start(process)
+    async def start(self, process: Process | None, child: SessionId | None = None) -> None:
+        """Make a program's or a sub-agent's start durable before its effect (C5.6, D5)."""
+        await self._start(process, child)
+
+    def todos(self, todos: tuple[Todo, ...]) -> None:
+        """Show the agent's plan, whole."""
+        self._emit(TodosUpdated(todos=todos))
 
     def withdraw(self, why: str) -> None:
         """Take note that the function never began: it was cut while it waited for a thread."""
@@ -322,9 +332,9 @@ class _Life:
                 self._plan.rules.append(rule)
         return None
 
-    async def _start(self, process: Process | None) -> None:
+    async def _start(self, process: Process | None, child: SessionId | None = None) -> None:
         self._started_s = self._plan.clock.monotonic()
-        self._emit(ToolStarted(call=self._call.id, process=process))
+        self._emit(ToolStarted(call=self._call.id, process=process, child=child))
         await self._host.settle()
         self._running = True
 

@@ -10,6 +10,7 @@ from towline_agent.limits import Slot
 from towline_agent.permissions.rules import Rule
 from towline_agent.providers.base import Controls, Provider
 from towline_agent.tools.output import OutputSpec
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.toolset import Toolset
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import CallId, Limits, PermissionRequested, PermissionResolved
@@ -42,6 +43,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Time."""
     mint: Mint
     """Ids."""
+    state: ToolState = msgspec.field(default_factory=ToolState)
+    """What tools keep for the conversation; whoever made it closes it."""
     mode: str = "ask"
     """The permission mode."""
     rules: list[Rule] = msgspec.field(default_factory=list[Rule])

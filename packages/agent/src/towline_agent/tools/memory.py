@@ -1,8 +1,11 @@
 """A tool's context in memory, for tests of tools."""
 
+from collections.abc import Mapping
+
+from towline_agent.tools.state import ToolState
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.memory import MemoryWorkspace
-from towline_protocol import CallId, Process
+from towline_protocol import CallId, Process, SessionId, Todo
 
 __all__ = ["MemoryContext"]
 
@@ -27,12 +30,20 @@ class MemoryContext:
         """Where the tool works."""
         self.result_limit: int = result_limit
         """Characters that a result may have."""
+        self.state = ToolState()
+        """What tools keep."""
+        self.bases: Mapping[str, str] = {}
+        """The hashes of the files as they were looked at."""
         self.outputs: list[str] = []
         """Each piece of output, in order."""
         self.steps: list[tuple[str, float | None]] = []
         """Each word of progress with its fraction, in order."""
         self.processes: list[Process] = []
         """Each program whose start was made durable, in order."""
+        self.children: list[SessionId] = []
+        """Each sub-agent's session whose start was made durable, in order."""
+        self.plans: list[tuple[Todo, ...]] = []
+        """Each plan that was shown, in order."""
 
     def output(self, text: str) -> None:
         """Keep a piece of output."""
@@ -42,6 +53,13 @@ class MemoryContext:
         """Keep a word of progress."""
         self.steps.append((text, fraction))
 
-    async def start(self, process: Process) -> None:
-        """Keep a program's start."""
-        self.processes.append(process)
+    async def start(self, process: Process | None, child: SessionId | None = None) -> None:
+        """Keep a program's or a sub-agent's start."""
+        if process is not None:
+            self.processes.append(process)
+        if child is not None:
+            self.children.append(child)
+
+    def todos(self, todos: tuple[Todo, ...]) -> None:
+        """Keep the plan."""
+        self.plans.append(todos)

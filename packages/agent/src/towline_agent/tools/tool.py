@@ -1,14 +1,24 @@
 """What a tool is (A4.43, A4.56 to A4.58, A5.42)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
 
+from towline_agent.tools.state import ToolState
 from towline_agent.workspaces.base import Workspace
-from towline_protocol import Artifact, CallId, FileChange, Preview, Process, ResultBlock
+from towline_protocol import (
+    Artifact,
+    CallId,
+    FileChange,
+    Preview,
+    Process,
+    ResultBlock,
+    SessionId,
+    Todo,
+)
 
-__all__ = ["EFFECTS", "Tool", "ToolContext", "ToolOutput"]
+__all__ = ["EFFECTS", "Look", "Part", "Tool", "ToolContext", "ToolOutput"]
 
 EFFECTS: Final = ("read", "write", "exec", "network", "own")
 """What a call may do to the world (A5.42)."""
@@ -27,6 +37,35 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Files it changed."""
 
 
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a call would do, judged by itself; the strictest verdict wins (A5.65)."""
+
+    subject: str
+    """What rules are matched against: a path relative to the root (absolute when it lies outside),
+    one command line, a host, or the whole call."""
+    kind: str = "exact"
+    """`path`, `command`, `host` or `exact`: how a pattern is matched (A5.47)."""
+    effect: str | None = None
+    """What it does to the world; `None` for the tool's effect."""
+    caution: str | None = None
+    """A sentence why a mode never lets it pass, only a rule or a person: a secret file, a place
+    outside the root, a private address, a part of a command that could not be read (A5.69)."""
+    grants: tuple[str, ...] = ()
+    """Real, absolute paths outside the root that it reaches once it is allowed."""
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call is about, found out before anybody decides on it."""
+
+    parts: tuple[Part, ...]
+    """All that it would do; at least one."""
+    preview: Preview | None = None
+    """What a person sees (A5.59); `None` for the tool's own preview."""
+    bases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Path to hash of each file that the preview shows, `ABSENT` for one that is to be made; part
+    of the digest, and handed to the call, so that it changes nothing else (A5.62, A5.63)."""
+
+
 class ToolContext(Protocol):
     """What a running tool may use."""
 
@@ -36,6 +75,10 @@ class ToolContext(Protocol):
     """The fenced folder."""
     result_limit: int
     """Characters that the model is told of the result; a tool that pages keeps to it (A4.20)."""
+    state: ToolState
+    """What tools keep for this conversation."""
+    bases: Mapping[str, str]
+    """The hashes of the files as they were looked at, if the tool has a `look`."""
 
     def output(self, text: str) -> None:
         """Show a piece of output while the call runs."""
@@ -45,8 +88,17 @@ class ToolContext(Protocol):
         """Show how far the call is."""
         ...
 
-    async def start(self, process: Process) -> None:
-        """Make a program's start durable; only for tools with `journals`."""
+    async def start(self, process: Process | None, child: SessionId | None = None) -> None:
+        """Make a start durable before its effect; only for tools with `journals`.
+
+        Args:
+            process: The program that runs for the call.
+            child: The session of the sub-agent that does it.
+        """
+        ...
+
+    def todos(self, todos: tuple[Todo, ...]) -> None:
+        """Show the agent's plan, whole."""
         ...
 
 
@@ -83,3 +135,6 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """What a person sees before it runs; `None` for the arguments as they are."""
     reason: str | None = None
     """Why a person is asked, as a sentence; `None` for what the effect means."""
+    look: Callable[[ToolContext, dict[str, Any]], Awaitable[Look]] | None = None
+    """Looks at the world before anybody decides: what the call would do, part by part, what it
+    shows people and what that rests on. It changes nothing; what it raises ends the call."""

@@ -1,24 +1,133 @@
 """The workspace seam: where tools touch files and processes."""
 
+import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Final, Protocol, Self
 
 import msgspec
 
-from towline_protocol import Process
+from towline_protocol import FileChange, Process
 
-__all__ = ["DirEntry", "ProgramResult", "Workspace"]
+__all__ = [
+    "ABSENT",
+    "DirEntry",
+    "Edit",
+    "FileData",
+    "Keeper",
+    "MakeDir",
+    "Move",
+    "ProgramResult",
+    "Put",
+    "Remove",
+    "Walk",
+    "Workspace",
+    "hash_bytes",
+]
+
+ABSENT: Final = ""
+"""The `expect` of an edit where nothing may stand yet."""
+
+
+def hash_bytes(data: bytes) -> str:
+    """The content hash that edits, previews and checkpoints use: SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()
 
 
 class DirEntry(msgspec.Struct, frozen=True):
     """One name in a folder."""
 
     name: str
-    """The name alone."""
+    """The name alone; in a walk the path below the folder that was walked, with `/`."""
     kind: str
-    """`file`, `dir` or `link`."""
+    """`file`, `dir`, `link` or `other`."""
     size: int
     """Bytes; 0 for folders."""
+
+
+class Walk(msgspec.Struct, frozen=True):
+    """What a walk found."""
+
+    entries: tuple[DirEntry, ...]
+    """Sorted by path; folders are listed too, links are listed and not followed."""
+    truncated: bool = False
+    """Whether a bound ended it."""
+
+
+class FileData(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it stands."""
+
+    data: bytes
+    """Its bytes."""
+    mode: int
+    """Its permission bits."""
+    mtime_ns: int
+    """When it was changed last, in nanoseconds since 1970."""
+
+    @property
+    def hash(self) -> str:
+        """Its content hash."""
+        return hash_bytes(self.data)
+
+
+class Put(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Write a file whole; folders above it are made."""
+
+    path: str
+    """Where."""
+    data: bytes
+    """Its new bytes."""
+    mode: int | None = None
+    """Its permission bits; `None` for those it has, or the usual ones of a new file."""
+    expect: str | None = None
+    """The hash it must have now, `ABSENT` for none; `None` for whatever stands there."""
+
+
+class MakeDir(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Make a folder, and those above it; one that is there already is left alone."""
+
+    path: str
+    """Where."""
+
+
+class Remove(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Remove a file, a link, or a folder with all in it."""
+
+    path: str
+    """What."""
+    expect: str | None = None
+    """The hash that the file must have now; `None` for any."""
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Move a file, a link, or a folder with all in it; nothing may stand at the target."""
+
+    source: str
+    """From where."""
+    target: str
+    """To where; folders above it are made."""
+    expect: str | None = None
+    """The hash that the file must have now; `None` for any."""
+
+
+Edit = Put | MakeDir | Remove | Move
+"""One change of files."""
+
+
+class Keeper(Protocol):
+    """Told of every path that edits touch; keeps what is needed to undo them (A5.71).
+
+    Both are called in a thread, one edit at a time; paths are relative to the root, links not
+    followed, every file in a folder that moves or goes named by itself. What `before` raises ends
+    the edit with nothing changed.
+    """
+
+    def before(self, paths: tuple[str, ...]) -> None:
+        """Keep what stands at these, nothing included, before it changes."""
+        ...
+
+    def after(self, paths: tuple[str, ...]) -> None:
+        """Take note of what stands there now."""
+        ...
 
 
 class ProgramResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,21 +144,39 @@ class ProgramResult(msgspec.Struct, frozen=True, kw_only=True):
 class Workspace(Protocol):
     """A fenced place to work in.
 
-    Paths are relative to `root`; a path that leads outside on the real file system, symbolic links
-    followed, raises `ToolDenied` (A5.1 to A5.3). What is missing or unreadable raises `ToolError`
-    with a sentence for the model. Cancelling `run` ends the program and all its children before the
-    cancellation goes on (A5.19).
+    Paths are relative to `root`, or absolute below it; a path that leads outside on the real file
+    system, symbolic links followed, raises `ToolDenied` unless it was granted (A5.1 to A5.3). What
+    is missing or unreadable raises `ToolError` with a sentence for the model. Cancelling `run` ends
+    the program and all its children before the cancellation goes on (A5.19).
     """
 
     root: str
     """The folder, absolute, as the model is told it."""
 
-    async def read_bytes(self, path: str) -> bytes:
-        """A file's bytes."""
+    async def read(self, path: str) -> FileData:
+        """A file with its mode and time."""
         ...
 
-    async def list_dir(self, path: str) -> tuple[DirEntry, ...]:
-        """A folder's names: folders first, then by name."""
+    async def walk(self, path: str, *, deep: bool = True, ignored: bool = False) -> Walk:
+        """What a folder holds.
+
+        Args:
+            path: The folder.
+            deep: Also in its subfolders; else its own names alone.
+            ignored: Also what `.gitignore` files leave out (A5.4); `.git` itself never when deep.
+        """
+        ...
+
+    async def apply(self, edits: tuple[Edit, ...]) -> tuple[FileChange, ...]:
+        """Change files: all of it or none.
+
+        Everything is checked first; what fails on the way is undone. Each file is written to one
+        beside it and moved into its place (A5.6). The changes tell hashes and, of texts, the diff.
+
+        Raises:
+            ToolError: A file is not as an edit expects it ("changed since you looked"), something
+                stands at the target of a move, or the disk refuses.
+        """
         ...
 
     async def run(
@@ -59,8 +186,10 @@ class Workspace(Protocol):
         timeout_s: float,
         on_start: Callable[[Process], Awaitable[None]],
         on_output: Callable[[str], None],
+        stdin: bytes = b"",
+        network: bool = False,
     ) -> ProgramResult:
-        """Run a program in its own process group, its input closed.
+        """Run a program in its own process group; its input is `stdin`, then its end.
 
         Args:
             argv: The program and its arguments; no shell reads them.
@@ -68,5 +197,11 @@ class Workspace(Protocol):
             on_start: Awaited when the process exists but before the program begins, so that its
                 start is durable before its effect (C5.5, C5.6).
             on_output: Called with each piece of output as it comes.
+            stdin: What it reads.
+            network: Whether it may reach the network, where a sandbox could keep it from that.
         """
+        ...
+
+    def grant(self, paths: frozenset[str]) -> Self:
+        """The same place, with these real, absolute paths outside reachable too."""
         ...

@@ -1,0 +1,33 @@
+"""What tools keep for one conversation between its calls."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+__all__ = ["ToolState"]
+
+T = TypeVar("T")
+
+
+class ToolState:
+    """One object of each kind, made when a tool first asks for it.
+
+    It lives as long as its conversation is in memory: what must outlive that stands in the log or
+    in a file. What it holds is closed with it, if it has `aclose`.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, Any] = {}
+
+    def get(self, kind: Callable[[], T]) -> T:
+        """The conversation's one object of this kind; made by calling it without arguments."""
+        if kind not in self._kept:
+            self._kept[kind] = kind()
+        return cast("T", self._kept[kind])
+
+    async def aclose(self) -> None:
+        """Close what it holds, the newest first; it may be used again."""
+        while self._kept:
+            _, kept = self._kept.popitem()
+            close = getattr(kept, "aclose", None)
+            if close is not None:
+                await close()
