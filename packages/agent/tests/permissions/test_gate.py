@@ -244,6 +244,7 @@ def test_a_compound_command_is_stored_as_a_whole_and_never_for_always() -> None:
     options = offered_options("a", parts, whole=whole, stores=True)
     assert [option.id for option in options] == ["allow_once", "allow_session", "deny"]
     rule = options[1].rule
+    assert rule is not None
     assert rule == f"allow a(={whole})"
     case = Case(tool="a", effect="exec", parts=parts, mode="ask", rules=parse(rule), whole=whole)
     assert judge(case).action == "allow"
