@@ -24,7 +24,7 @@ from towline_agent.workspaces.processes import (
     mark_of,
     start_time,
 )
-from towline_agent.workspaces.sandbox import Confined, Fence
+from towline_agent.workspaces.sandbox import Confined, Confinement
 from towline_agent.workspaces.threads import FILES, run_to_the_end
 from towline_protocol import Process
 
@@ -59,7 +59,7 @@ async def run_program(
     on_output: Callable[[str], None],
     stdin: bytes = b"",
     network: bool = False,
-    fence: Fence | None = None,
+    confinement: Confinement | None = None,
     writable: Iterable[str] = (),
 ) -> ProgramResult:
     """Run a program in a folder, as `Workspace.run` says.
@@ -74,18 +74,18 @@ async def run_program(
         on_start: Told of the process before the program begins.
         on_output: Told of each piece of output; all of it, so bound it.
         stdin: What it reads.
-        network: Whether it may reach the network, where the fence keeps it from that.
-        fence: What it is kept in by; `None` for nothing.
+        network: Whether it may reach the network, where the sandbox keeps it from that.
+        confinement: What it is kept in by; `None` for nothing.
         writable: Real paths outside the folder that it may write.
     """
     if not argv or not argv[0]:
         raise ToolError("There is no program to run; the command is empty.")
-    fence = fence or Fence(root, mode="off")
-    child = _Child(OutputCut(on_output), fence, stdin)
+    confinement = confinement or Confinement(root, mode="off")
+    child = _Child(OutputCut(on_output), confinement, stdin)
     ended = False
     left = 0
     try:
-        confined = await FILES.run(lambda: fence.prepare(network=network, writable=writable))
+        confined = await FILES.run(lambda: confinement.prepare(network=network, writable=writable))
         process = await run_to_the_end(child.spawn(argv, root, confined, network=network))
         await on_start(process)
         await child.release(argv[0], confined)
@@ -106,11 +106,11 @@ async def run_program(
 class _Child:
     """A program from its creation to its end; all that must be given back is in here."""
 
-    def __init__(self, output: OutputCut, fence: Fence, stdin: bytes) -> None:
+    def __init__(self, output: OutputCut, confinement: Confinement, stdin: bytes) -> None:
         self.output = output
         self.exit_code: int | None = None
         self.why: str | None = None
-        self._fence = fence
+        self._confinement = confinement
         self._stdin = memoryview(stdin)
         self._loop = asyncio.get_running_loop()
         self._exited = asyncio.Event()
@@ -191,14 +191,14 @@ class _Child:
         except ConnectionError:
             greeting = b""
         if answer.startswith(b"!"):
-            raise self._failed_fence(os.strerror(int(answer[1:])))
+            raise self._failed_sandbox(os.strerror(int(answer[1:])))
         if answer:
             raise failed_program(name, int(answer), os.strerror(int(answer)))
         if not greeting:
             if confined.prefix:
                 await self._see_why()
             if self.output.text.startswith("bwrap: "):
-                raise self._failed_fence(self.output.text.removeprefix("bwrap: ").strip())
+                raise self._failed_sandbox(self.output.text.removeprefix("bwrap: ").strip())
             raise ToolError(f"{name!r} was ended before it began; try again.")
         self._give_input()
 
@@ -207,9 +207,9 @@ class _Child:
             async with asyncio.timeout(_DRAIN_S):
                 await self._silent.wait()
 
-    def _failed_fence(self, why: str) -> ToolError:
+    def _failed_sandbox(self, why: str) -> ToolError:
         """The sandbox is broken: nothing runs with less than what people were told."""
-        now = self._fence.give_up(why)
+        now = self._confinement.give_up(why)
         instead = "without a sandbox" if now.kind == "none" else f"in another one, {now.kind}"
         return ToolError(
             f"The sandbox failed ({why}), so nothing was run. Try again: programs run {instead} "

@@ -26,7 +26,7 @@ from towline_agent.workspaces import launcher
 from towline_agent.workspaces.landlock import MIN_ABI, landlock_abi, landlock_words
 from towline_protocol import UsageError
 
-__all__ = ["SANDBOXES", "Confined", "Fence", "Sandbox", "bubblewrap_argv", "find_secret_places"]
+__all__ = ["SANDBOXES", "Confined", "Confinement", "Sandbox", "bubblewrap_argv", "find_secret_places"]
 
 SANDBOXES: Final = ("auto", "off", "required")
 """`auto`: the best there is. `off`: none. `required`: without one no program runs."""
@@ -187,7 +187,7 @@ def find_secret_places(home: Path, hidden: Iterable[str]) -> tuple[tuple[str, bo
     return tuple(found.items())
 
 
-class Fence:
+class Confinement:
     """How the programs of one folder are kept in.
 
     Args:

@@ -18,7 +18,6 @@ _ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLUMN_ONE: Final = re.compile(r"\x1b\[[01]?G")
 _ESCAPE: Final = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor
-    r"|\x9b[0-?]*[ -/]*[@-~]"
     r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # titles, links
     r"|\x1b[PX^_][^\x1b\n]*\x1b\\"
     r"|\x1b[ -/]*[0-~]"
@@ -76,6 +75,7 @@ class TerminalText:
     def _plain(self, text: str, *, final: bool) -> str:
         """Without escape sequences; one that the piece cuts off is kept for the next."""
         self._escape = ""
+        text = text.replace("\x9b", "\x1b[")
         if not final:
             last = text.rfind("\x1b")
             before = text.rfind("\x1b", 0, max(last, 0))  # a title may end with an escape of its own

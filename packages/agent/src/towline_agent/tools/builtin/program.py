@@ -81,7 +81,7 @@ async def _look_at(
     network, stdin = bool(arguments.get("network")), str(arguments.get("stdin") or "")
     subject = _subject_of(command, stdin)
     parts = parts or (Part(subject=subject, kind="command"),)
-    notes = [about, await _tell_fence(workspace, network=network)]
+    notes = [about, await _tell_confinement(workspace, network=network)]
     if arguments.get("background"):
         notes.append(f"In the background, for {JOB_MAX_S / 3600:g} hours at most.")
     whole = subject
@@ -99,10 +99,10 @@ async def _look_at(
     )
 
 
-async def _tell_fence(workspace: Workspace, *, network: bool) -> str:
+async def _tell_confinement(workspace: Workspace, *, network: bool) -> str:
     if not isinstance(workspace, LocalWorkspace):
         return ""
-    return await FILES.run(lambda: workspace.fence.tell(network=network))
+    return await FILES.run(lambda: workspace.confinement.tell(network=network))
 
 
 async def _carry_out(
