@@ -52,7 +52,21 @@ def test_it_reads_as_on_a_screen_whatever_the_pieces(written: bytes, read: str) 
 
 _PIECES = st.lists(
     st.sampled_from(
-        [b"a", b"\r", b"\n", b"\b", b"\x1b", b"[", b"3", b"m", b"]", b"\x07", b"\\", b"\xc3", b"\xa4"]
+        [
+            b"a",
+            b"\r",
+            b"\n",
+            b"\b",
+            b"\x1b",
+            b"[",
+            b"3",
+            b"m",
+            b"]",
+            b"\x07",
+            b"\\",
+            b"\xc3",
+            b"\xa4",
+        ]
     ),
     max_size=40,
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import select
 import socket
 import subprocess
@@ -46,6 +47,14 @@ _DRAIN_S: Final = 0.2
 """After a program's end, time for what it left running to end as well and to close the output."""
 _LAST_READS: Final = 16
 """Reads of what is left in the pipe at the end; bounded, since somebody may write on."""
+_HINDERED: Final = re.compile(
+    r"(?i)read-only file system|permission denied|operation not permitted|\bE(?:ROFS|ACCES|PERM)\b"
+    r"|network is unreachable|resolv|name resolution|getaddrinfo|ENETUNREACH|EAI_AGAIN"
+)
+"""What programs say when a sandbox is in their way; other things may be."""
+_SANDBOXED: Final = (
+    "\n[sandbox: no network unless asked for, and writes only in the folder and $TMPDIR]"
+)
 _WATCH_S: Final = 0.25
 """How often the number of processes is looked at, which costs some microseconds."""
 
@@ -93,6 +102,8 @@ async def run_program(
     finally:
         left = await run_to_the_end(child.end())
     output = child.output.text
+    if ended and child.exit_code and confined.scratch and _HINDERED.search(output):
+        output += _SANDBOXED
     if ended and left:
         output += f"\n[processes that it left running and that were ended with it: {left}]"
     return ProgramResult(

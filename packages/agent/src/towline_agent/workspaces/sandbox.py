@@ -26,7 +26,14 @@ from towline_agent.workspaces import launcher
 from towline_agent.workspaces.landlock import MIN_ABI, landlock_abi, landlock_words
 from towline_protocol import UsageError
 
-__all__ = ["SANDBOXES", "Confined", "Confinement", "Sandbox", "bubblewrap_argv", "find_secret_places"]
+__all__ = [
+    "SANDBOXES",
+    "Confined",
+    "Confinement",
+    "Sandbox",
+    "bubblewrap_argv",
+    "find_secret_places",
+]
 
 SANDBOXES: Final = ("auto", "off", "required")
 """`auto`: the best there is. `off`: none. `required`: without one no program runs."""
@@ -294,18 +301,20 @@ def _find_shown() -> tuple[str, ...]:
 
 def _make_scratch(root: str) -> str:
     """A folder for what programs of `root` write beside it; the same one each time."""
-    name = f"towline-{os.geteuid()}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
-    place = Path(tempfile.gettempdir()) / name
+    ours = Path(tempfile.gettempdir()) / f"towline-{os.geteuid()}"
+    place = ours / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
     try:
-        place.mkdir(mode=0o700, exist_ok=True)
-        found = place.lstat()
+        ours.mkdir(mode=0o700, exist_ok=True)
+        found = ours.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+            if not found.st_mode & 0o077:
+                place.mkdir(mode=0o700, exist_ok=True)
+                return str(place)
     except OSError as error:
         raise ToolError(
             f"There is no place for temporary files ({error.strerror}); make room in "
-            f"{str(place.parent)!r}."
+            f"{str(ours.parent)!r}."
         ) from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise ToolError(
-            f"{str(place)!r} is not ours alone, so nothing is put there; remove it, then try again."
-        )
-    return str(place)
+    raise ToolError(
+        f"{str(ours)!r} is not ours alone, so nothing is put there; remove it, then try again."
+    )

@@ -26,9 +26,7 @@ _OPEN_ESCAPE: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b\n]*\x1b?|[PX^_][^\x1b\n]*\x1b?|[ -/]*)\Z"
 )
 _NOT_SHOWN: Final = {
-    number: None
-    for number in (*range(0x20), *range(0x7F, 0xA0))
-    if chr(number) not in "\t\n\r\b\0"
+    number: None for number in (*range(0x20), *range(0x7F, 0xA0)) if chr(number) not in "\t\n\r\b\0"
 } | {0: "\ufffd"}
 """A NUL is shown, since it stands between names; bells and the like are not."""
 
@@ -78,7 +76,9 @@ class TerminalText:
         text = text.replace("\x9b", "\x1b[")
         if not final:
             last = text.rfind("\x1b")
-            before = text.rfind("\x1b", 0, max(last, 0))  # a title may end with an escape of its own
+            before = text.rfind(
+                "\x1b", 0, max(last, 0)
+            )  # a title may end with an escape of its own
             for start in (before, last):
                 if start >= 0 and _OPEN_ESCAPE.match(text, start):
                     if len(text) - start <= _ESCAPE_CHARS:

@@ -158,7 +158,9 @@ def _python_tasks(project: dict[str, Any], names: Collection[str]) -> Iterable[P
         yield ProjectTask(name=name, source="poe", argv=(*first, "poe", name), about=_words(body))
     for name, body in _table(tool, "pdm", "scripts").items():
         if name != "_":
-            yield ProjectTask(name=name, source="pdm", argv=("pdm", "run", name), about=_words(body))
+            yield ProjectTask(
+                name=name, source="pdm", argv=("pdm", "run", name), about=_words(body)
+            )
     for env in _table(tool, "hatch", "envs"):
         for name, body in _table(tool, "hatch", "envs", env, "scripts").items():
             full = name if env == "default" else f"{env}:{name}"
