@@ -38,11 +38,9 @@ def _has_sandbox() -> bool:
     found = shutil.which("bwrap")
     if found is None:
         return False
-    options = "--unshare-pid --unshare-net --ro-bind / / --dev /dev --proc /proc true".split()
-    return (
-        subprocess.run([found, *options], capture_output=True, timeout=30, check=False).returncode
-        == 0
-    )
+    words = "--unshare-pid --unshare-net --ro-bind / / --dev /dev --proc /proc true"
+    argv = [found, *words.split()]
+    return subprocess.run(argv, capture_output=True, timeout=30, check=False).returncode == 0  # noqa: S603
 
 
 def _has_landlock() -> bool:

@@ -20,7 +20,7 @@ SECRETS = (
 @pytest.mark.rules("A5.23")
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("network", [False, True])
-@pytest.mark.parametrize("scratch", [None, "/tmp"])  # noqa: S108 - a word
+@pytest.mark.parametrize("scratch", [None, "/tmp"])
 def test_no_secret_is_passed_on(name: str, network: bool, scratch: str | None) -> None:
     told = child_environment({name: "sk-1", "PATH": "/bin"}, network=network, scratch=scratch)
     assert name not in told
@@ -67,7 +67,7 @@ def test_the_way_into_the_network_is_told_where_there_is_one_and_without_passwor
 
 
 def test_in_a_sandbox_temporary_files_and_caches_have_places_of_their_own() -> None:
-    ours = {"TMPDIR": "/var/tmp", "UV_CACHE_DIR": "/c", "XDG_CACHE_HOME": "/c"}  # noqa: S108
+    ours = {"TMPDIR": "/var/tmp", "UV_CACHE_DIR": "/c", "XDG_CACHE_HOME": "/c"}
     assert child_environment(ours).items() >= ours.items()
     told = child_environment(ours, scratch="/s")
     assert (told["TMPDIR"], told["XDG_CACHE_HOME"]) == ("/s", "/s/.cache")

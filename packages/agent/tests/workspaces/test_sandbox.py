@@ -81,6 +81,10 @@ def root(outside: Path) -> Path:
     return place
 
 
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 async def _run(
     root: Path,
     *argv: str,
@@ -113,7 +117,7 @@ async def test_it_writes_in_its_folder_and_nowhere_else(root: Path, home: Path) 
     result = await _run(root, "sh", "-c", script)
     assert result.exit_code != 0
     assert (root / "kept").read_text() == "kept\n"
-    assert sorted(path.name for path in home.iterdir()) == [".bashrc", ".netrc", ".ssh"]
+    assert _names(home) == [".bashrc", ".netrc", ".ssh"]
     assert (home / ".bashrc").read_text() == "no secret"
     assert not (home.parent / "beside").exists()
 
@@ -256,7 +260,8 @@ async def test_the_whole_tree_ends_at_the_limit(
 ) -> None:
     monkeypatch.setattr(processes, "_GRACE_S", 0.1)
     word = f"1{os.getpid()}.5"
-    script = f"trap '' TERM; (setsid sh -c 'trap \"\" TERM; sleep {word} & sleep {word}' &); sleep {word}"
+    inner = f"trap '' TERM; sleep {word} & sleep {word}"
+    script = f"trap '' TERM; (setsid sh -c \"{inner}\" &); sleep {word}"
     result = await _run(root, "sh", "-c", script, timeout_s=0.3)
     assert result.exit_code is None
     assert [row for row in list_processes() if _has_word(row.pid, word)] == []
@@ -350,9 +355,9 @@ def test_what_lies_above_is_mounted_before_what_lies_below() -> None:
     argv = bubblewrap_argv(
         ("bwrap",),
         root="/home/me/project",
-        scratch="/tmp/s",  # noqa: S108 - a word
-        hidden=(("/home/me/project/.data", True), ("/home/me", True), ("/tmp/other", True)),  # noqa: S108
-        shown=("/tmp/venv",),  # noqa: S108
+        scratch="/tmp/s",
+        hidden=(("/home/me/project/.data", True), ("/home/me", True), ("/tmp/other", True)),
+        shown=("/tmp/venv",),
     )
     line = " ".join(argv)
     assert line.startswith("bwrap --unshare-pid --unshare-ipc --unshare-uts --die-with-parent ")

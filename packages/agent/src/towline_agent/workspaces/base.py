@@ -145,8 +145,8 @@ class ProgramResult(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool = False
     """Whether the output was cut."""
     why: str | None = None
-    """Why it was ended from outside, as half a sentence; `None` when its time ran out or it ended by
-    itself."""
+    """Why it was ended from outside, as half a sentence; `None` when its time ran out, or when it
+    ended by itself."""
 
 
 class Workspace(Protocol):

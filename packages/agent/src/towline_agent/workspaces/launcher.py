@@ -1,9 +1,9 @@
 """Becomes the program when it is told to, so that its id, start time and group are known before.
 
 Run as a script, in the sandbox if there is one, with little of the standard library, since each
-module costs every program some time. It waits at its gate, a socket: when the other end closes without a
-word, as in a crash of ours, it leaves. A failed start is told by its number; a good one closes the
-gate.
+module costs every program some time. It waits at its gate, a socket: when the other end closes
+without a word, as in a crash of ours, it leaves. A failed start is told by its number; a good one
+closes the gate.
 """
 
 import os
@@ -23,7 +23,7 @@ _PATH_BENEATH = 1
 
 def main(gate: int, argv: list[str]) -> None:
     """Greet, wait for the word, and become the program; returns when that failed."""
-    import _signal
+    import _signal  # pyright: ignore[reportMissingImports] - `signal` itself takes its time
 
     os.write(gate, b"+")
     size = _receive(gate, 4)
@@ -35,7 +35,7 @@ def main(gate: int, argv: list[str]) -> None:
         os.environ[MARK] = mark
     for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these, and programs expect them
         if hasattr(_signal, name):
-            _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
+            _signal.signal(getattr(_signal, name), 0)  # pyright: ignore[reportUnknownMemberType]
     try:
         if fence:
             _fence_in(fence)

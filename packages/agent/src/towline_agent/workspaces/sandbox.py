@@ -119,7 +119,7 @@ def _try_bubblewrap(options: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="towline-") as folder:
         argv = bubblewrap_argv(options, root=folder, scratch=folder, hidden=(), shown=())
         try:
-            done = subprocess.run(
+            done = subprocess.run(  # noqa: S603 - our own words
                 [*argv, "true"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -306,10 +306,9 @@ def _make_scratch(root: str) -> str:
     try:
         ours.mkdir(mode=0o700, exist_ok=True)
         found = ours.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
-            if not found.st_mode & 0o077:
-                place.mkdir(mode=0o700, exist_ok=True)
-                return str(place)
+        if stat.S_ISDIR(found.st_mode) and _is_ours_alone(found):
+            place.mkdir(mode=0o700, exist_ok=True)
+            return str(place)
     except OSError as error:
         raise ToolError(
             f"There is no place for temporary files ({error.strerror}); make room in "
@@ -318,3 +317,7 @@ def _make_scratch(root: str) -> str:
     raise ToolError(
         f"{str(ours)!r} is not ours alone, so nothing is put there; remove it, then try again."
     )
+
+
+def _is_ours_alone(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o077

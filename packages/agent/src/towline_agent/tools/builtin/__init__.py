@@ -10,6 +10,7 @@ def builtin_tools() -> tuple[Tool, ...]:
     # Making tools takes time, and many programs bring their own alone.
     from towline_agent.tools.builtin.files import list_dir, read_file
     from towline_agent.tools.builtin.now import make_now
-    from towline_agent.tools.builtin.program import run_program
+    from towline_agent.tools.builtin.jobs import job
+    from towline_agent.tools.builtin.program import run_program, run_task, shell
 
-    return (read_file, list_dir, run_program, make_now())
+    return (read_file, list_dir, run_program, run_task, shell, job, make_now())

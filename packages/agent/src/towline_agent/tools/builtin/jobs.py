@@ -141,8 +141,8 @@ class Jobs:
         if found is None:
             known = ", ".join(self._jobs) or "none"
             raise ToolInputInvalid(
-                f"There is no job {id_!r}; there are: {known}. Jobs end when the session is closed, "
-                "rests for long, or its server stops."
+                f"There is no job {id_!r}; there are: {known}. Jobs end with their session and "
+                "its server, and after some hours."
             )
         return found
 

@@ -170,8 +170,7 @@ async def run_program(
     network: bool = False,
     background: bool = False,
 ) -> ToolOutput:
-    """Run one program in the working folder; no shell reads the command. What it leaves running
-    ends with it.
+    """Run one program in the working folder; no shell. What it leaves running ends with it.
 
     Args:
         context: The call.
@@ -215,7 +214,7 @@ async def shell(
     network: bool = False,
     background: bool = False,
 ) -> ToolOutput:
-    """Run a shell command (bash) in the working folder: for pipes, redirections, several steps.
+    """Run a shell command (bash) in the working folder: pipes, redirections, several steps.
 
     Args:
         context: The call.
@@ -278,8 +277,7 @@ async def run_task(
     network: bool = False,
     background: bool = False,
 ) -> ToolOutput:
-    """Run a task that the project names: a make or just target, a script of package.json or
-    pyproject.toml.
+    """Run a task that the project names in its Makefile, justfile, package.json or pyproject.toml.
 
     Args:
         context: The call.
