@@ -168,8 +168,8 @@ class Jobs:
             await asyncio.wait({task}, timeout=_EARLY_S)
             while not job.id and not task.done():  # its start takes its time to be durable
                 await asyncio.wait({task}, timeout=_EARLY_S)
-            if not job.id:
-                task.result()  # raises why it could not be started
+            if task.done():
+                task.result()  # raises why it could not be started, if it could not
             kept = True
         finally:
             if not kept:
@@ -244,8 +244,8 @@ async def job(
     Args:
         context: The call.
         action: What to do.
-        id: The job, for `read` and `stop`.
-        wait_s: For `read`: seconds to wait for its end first.
+        id: Of the job to read or stop.
+        wait_s: Before reading, for its end.
     """
     jobs = context.state.get(Jobs)
     if action == "list":

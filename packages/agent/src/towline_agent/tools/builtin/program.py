@@ -174,11 +174,11 @@ async def run_program(
 
     Args:
         context: The call.
-        command: Program and arguments, such as: python -m pytest -q
-        timeout_s: Seconds until it is ended.
+        command: Such as: python -m pytest -q
+        timeout_s: Until it is ended.
         stdin: Its input.
-        network: Whether it needs the network.
-        background: Start it as a job, for servers and long work; see `job`.
+        network: It needs the network.
+        background: Run on as a `job`: servers, long work.
     """
     return await _carry_out(
         context,
@@ -218,10 +218,10 @@ async def shell(
 
     Args:
         context: The call.
-        command: The command line.
-        timeout_s: As for `run_program`.
-        network: As there.
-        background: As there.
+        command: What bash reads.
+        timeout_s: Until it is ended.
+        network: It needs the network.
+        background: Run on as a `job`.
     """
     return await _carry_out(
         context,
@@ -281,11 +281,11 @@ async def run_task(
 
     Args:
         context: The call.
-        name: The task, such as test or npm:build
+        name: Such as test or npm:build
         args: More arguments.
-        timeout_s: As for `run_program`.
-        network: As there.
-        background: As there.
+        timeout_s: Until it is ended.
+        network: It needs the network.
+        background: Run on as a `job`.
     """
     tasks, bases = await _read_tasks(context.workspace)
     if context.bases and dict(context.bases) != bases:

@@ -28,7 +28,7 @@ _ABOUT_CHARS: Final = 120
 
 _TARGET: Final = re.compile(r"^([^\s:#=.%$][^:#=%$]*?)\s*::?(?![=:])[^#\n]*(?:##\s*(.*))?$", re.M)
 _RECIPE: Final = re.compile(
-    r"^(?P<hidden>\[.*private.*\]\n)?@?(?P<name>[A-Za-z][\w-]*)(?:[ \t][^:=\n]*)?:(?!=)", re.M
+    r"^(?P<hidden>\[.*private.*\]\n)?@?(?P<name>[A-Za-z][\w-]*)(?:[ \t][^:\n]*)?:(?!=)", re.M
 )
 _JS_LOCKS: Final = {
     "pnpm-lock.yaml": "pnpm",
