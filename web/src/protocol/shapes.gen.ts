@@ -15,7 +15,7 @@ export const STRUCTS: Record<string, string> = {
   ClientCallClaimed: "type=client_call_claimed call by",
   ClientCallOffered: "type=client_call_offered call expires_at to?:|",
   ClientTool: "name description parameters:a{} effect? idempotent?:b timeout_s?:n",
-  CommandArtifact: "kind=command error_code?:| command exit_code?:i| output?",
+  CommandArtifact: "kind=command error_code?:| command exit_code?:i| output? job?:|",
   Compacted: "type=compacted cut?:[] upto?:| summary?:| before_tokens:i after_tokens:i model?:| usage?:Usage| cost?:n|",
   Context: "used:i window?:i|",
   Decision: "option by note?:| time",

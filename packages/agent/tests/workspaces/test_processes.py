@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 from towline_agent.workspaces import processes
 from towline_agent.workspaces.processes import (
     ProcessRow,
+    end_orphans,
     find_family,
     kill_process,
     list_processes,
+    name_maker,
     parse_ps,
     parse_stat,
     start_time,
@@ -180,3 +183,66 @@ async def test_a_group_of_a_container_that_is_gone_is_left_alone(
     monkeypatch.setattr(processes, "start_time", seen)
     assert not await kill_process(process)
     assert _alive(child)
+
+
+SERVER = """
+import asyncio, os, signal, sys
+from towline_agent.workspaces.program import run_program
+async def start(process):
+    print(process.pid, flush=True)
+def output(text):
+    print(text.strip(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+run = run_program(("sh", "-c", sys.argv[1]), root="/", timeout_s=99, on_start=start, on_output=output)
+asyncio.run(run)
+"""
+"""Runs a program, and crashes when that says something."""
+
+
+@pytest.mark.rules("A5.25", "S12")
+@pytest.mark.skipif(sys.platform != "linux", reason="NO MARKS: this system shows no environments")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo $$; exec sleep 1000",
+        "setsid sh -c 'setsid sleep 1000 > /dev/null 2>&1 & echo $!'",
+    ],
+    ids=["itself", "a daemon of it"],
+)
+async def test_what_a_crashed_server_left_running_is_found_without_a_list(script: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, script], stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        held, left = (int(server.stdout.readline()) for _ in range(2))
+        server.wait(LIMIT_S)
+    try:
+        assert _alive(left)
+        async with asyncio.timeout(LIMIT_S):
+            assert await end_orphans() >= 1
+        assert not _alive(left)
+        assert not _alive(held)
+    finally:
+        for pid in (held, left):
+            if _alive(pid):
+                os.kill(pid, 9)
+
+
+@pytest.mark.rules("A5.25")
+@pytest.mark.skipif(sys.platform != "linux", reason="NO MARKS: this system shows no environments")
+@pytest.mark.parametrize("where", ["us", "another container", "nobody"])
+async def test_programs_of_who_lives_of_other_containers_and_strangers_are_no_orphans(
+    where: str,
+) -> None:
+    makers = {
+        "us": name_maker(),
+        "another container": "2@5@boot@pid:[1]",
+        "nobody": "",
+    }
+    env = {"PROGRAM_OF": "77@5@boot", "PROGRAM_BY": makers[where]}
+    with subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True) as program:
+        try:
+            await end_orphans()
+            assert program.poll() is None
+        finally:
+            program.kill()

@@ -56,6 +56,7 @@ class EmbeddedApp:
             clock=clock,
             mint=mint,
             hidden=(config.data_dir,),
+            sandbox=config.sandbox,
         )
         self._make_fleet()  # what cannot be is told where it was written, not at the start
         self._authenticate = authenticate

@@ -157,6 +157,7 @@ async def serve(
         clock=clock,
         mint=mint,
         hidden=_own_places(config, run_file),
+        sandbox=config.sandbox,
         knows=knows,
     )
     try:

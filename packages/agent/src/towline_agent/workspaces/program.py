@@ -23,6 +23,7 @@ from towline_agent.workspaces.processes import (
     find_family,
     list_processes,
     mark_of,
+    name_maker,
     start_time,
 )
 from towline_agent.workspaces.sandbox import Confined, Confinement
@@ -191,7 +192,7 @@ class _Child:
         """Let the process become the program; returns when it has."""
         assert self._gate is not None
         assert self._process is not None
-        words = "\0".join((mark_of(self._process), *confined.words))
+        words = "\0".join((mark_of(self._process), name_maker(), *confined.words))
         data = os.fsencode(words)
         answer = b""
         try:

@@ -64,6 +64,7 @@ class Agents:
         clock: Clock,
         mint: Mint,
         hidden: Sequence[Path] = (),
+        sandbox: str = "auto",
         knows: Callable[[str], bool] = lambda model: True,
     ) -> None:
         """Nobody is asked yet.
@@ -75,6 +76,7 @@ class Agents:
             clock: Time.
             mint: Ids.
             hidden: Places that no tool may read.
+            sandbox: Whether programs run in one: `auto`, `off` or `required` (A5.21).
             knows: Whether there is a provider for a `provider/model`.
 
         Raises:
@@ -86,6 +88,7 @@ class Agents:
         self._clock = clock
         self._mint = mint
         self._hidden = tuple(hidden)
+        self._sandbox = sandbox
         self._knows = knows
         self._lines: dict[str, tuple[Line, Slot | None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -161,7 +164,7 @@ class Agents:
         line, slot = await self._line(view.model)
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
-        workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden)
+        workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden, sandbox=self._sandbox)
         return Plan(
             provider=line,
             system=system_prompt(spec.name, spec.instructions, workspace),
