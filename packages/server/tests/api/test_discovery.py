@@ -22,8 +22,8 @@ from towline_protocol import (
     schema_hash,
 )
 from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY
+from towline_server.build import BuiltApp
 from towline_server.errors import StoreFull
-from towline_server.main import BuiltApp
 from towline_server.store import meta
 from towline_server.store.sqlite_store import open_memory_store
 from towline_server.testing import AppClient, open_test_app

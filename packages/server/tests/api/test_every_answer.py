@@ -42,7 +42,7 @@ from towline_protocol import (
 )
 from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY
 from towline_server.api.handlers import HANDLERS
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.testing import AppClient, Reply, open_test_app
 
 pytestmark = pytest.mark.wide

@@ -22,7 +22,7 @@ from towline_protocol import (
     SessionId,
     Text,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.testing import AppClient, open_test_app, sign_in
 
 SECRET = "zebrafish"

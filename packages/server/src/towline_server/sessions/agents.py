@@ -22,6 +22,7 @@ from towline_agent import (
 from towline_protocol import Limits, SessionView, UsageError
 from towline_server.errors import Rejected
 from towline_server.sessions.connection import Connect, Connection, Line
+from towline_server.sessions.project import Projects
 from towline_server.sessions.question import ASK_USER
 
 __all__ = ["DEFAULT_AGENT", "AgentSpec", "Agents", "Connect", "Connection"]
@@ -64,6 +65,7 @@ class Agents:
         clock: Clock,
         mint: Mint,
         hidden: Sequence[Path] = (),
+        projects: Projects | None = None,
         knows: Callable[[str], bool] = lambda model: True,
     ) -> None:
         """Nobody is asked yet.
@@ -75,6 +77,7 @@ class Agents:
             clock: Time.
             mint: Ids.
             hidden: Places that no tool may read.
+            projects: Looks into the folders of sessions; one that knows no roots when left out.
             knows: Whether there is a provider for a `provider/model`.
 
         Raises:
@@ -86,6 +89,8 @@ class Agents:
         self._clock = clock
         self._mint = mint
         self._hidden = tuple(hidden)
+        self.projects = Projects((), hidden=hidden) if projects is None else projects
+        """Looks into the folders of sessions."""
         self._knows = knows
         self._lines: dict[str, tuple[Line, Slot | None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -161,10 +166,12 @@ class Agents:
         line, slot = await self._line(view.model)
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
-        workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden)
+        cwd = view.cwd or "."
+        workspace = LocalWorkspace(cwd, hidden=self._hidden)
+        words = "" if line.model.bare_prompt else await self.projects.instructions(cwd)
         return Plan(
             provider=line,
-            system=system_prompt(spec.name, spec.instructions, workspace),
+            system=system_prompt(spec.name, spec.instructions, workspace, project=words),
             tools=_with_own(spec, line.model, tools),
             workspace=workspace,
             clock=self._clock,
