@@ -41,6 +41,9 @@ class AgentSpec:
     """What it is and how it should behave."""
     tools: Toolset = field(default_factory=Toolset)
     """What its model may call."""
+    few_tools: tuple[str, ...] = ()
+    """Which of its tools a small model is offered, one that gets no instructions; all of them when
+    none of these is there."""
     limits: Limits = field(default_factory=Limits)
     """The bounds of its turns."""
     fallbacks: tuple[str, ...] = ()
@@ -235,4 +238,6 @@ def _with_own(spec: AgentSpec, model: Model, tools: Sequence[Tool]) -> Toolset:
     """
     may_ask = spec.asks and not model.bare_prompt and ASK_USER not in spec.tools
     own = [made for made in tools if may_ask or made.name != ASK_USER]
-    return Toolset([*spec.tools.values(), *own]) if own else spec.tools
+    few = [spec.tools[name] for name in spec.few_tools if name in spec.tools]
+    given = few if few and model.bare_prompt else list(spec.tools.values())
+    return Toolset([*given, *own])
