@@ -23,7 +23,7 @@ export const STRUCTS: Record<string, string> = {
   Envelope: "seq?:i| session turn?:| time event:Event",
   Fallback: "type=fallback from to fault:Fault",
   Fault: "code message retry? retry_after_s?:n| scope?:| reason?:| details?:a{}|",
-  File: "type=file name media_type data?:| file?:|",
+  File: "type=file name media_type data?:| file?:| path?:| lines?:| selection?:b",
   FileChange: "path kind before?:| after?:| diff?:| truncated?:b",
   FilesChanged: "type=files_changed call changes:FileChange[]",
   Gap: "requested last:i reason",

@@ -179,6 +179,7 @@ __all__ = [
     "find_tools",
     "installed_providers",
     "is_for_words",
+    "is_secret",
     "kill_process",
     "known_model",
     "known_names",
@@ -201,6 +202,7 @@ __all__ = [
 ]
 
 _LATE: Final = {
+    "towline_agent.permissions.secret": ("is_secret",),
     "towline_agent.project.command": (
         "OwnCommand",
         "expand_command",

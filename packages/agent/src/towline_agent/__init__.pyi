@@ -31,6 +31,7 @@ from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
 from towline_agent.permissions.policy import MODES
 from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.secret import is_secret
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.project.command import OwnCommand, expand_command, read_command
 from towline_agent.project.folder import find_commands, find_paths
@@ -219,6 +220,7 @@ __all__ = [
     "find_tools",
     "installed_providers",
     "is_for_words",
+    "is_secret",
     "kill_process",
     "known_model",
     "known_names",

@@ -72,7 +72,7 @@ async def test_capabilities_name_what_a_client_may_ask_and_no_secret(
     reply = await AppClient(built).ask("GET", "/api/capabilities")
     found = reply.read(Capabilities)
     assert [agent.models[1:] for agent in found.agents] == [("b/two",)]
-    assert found.modes == ("ask", "auto")
+    assert found.modes == ("ask", "accept_edits", "auto", "plan")
     assert set(found.areas) == set(AREAS.values())
     assert (found.limits.body_bytes, found.limits.large_body_bytes) == (MAX_BODY, MAX_PROMPT_BODY)
     assert (found.limits.session_readers, found.limits.inbox_prompts) == (16, 32)

@@ -89,6 +89,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
             "call": asked[0].call,
             "turn": view.turn.id,
             "prompt": "prm_0",
+            "command": "init",
             "question": "qst_0",
             "file": hashlib.sha256(FILE).hexdigest(),
             "token": token.read(NewToken).id,

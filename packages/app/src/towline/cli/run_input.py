@@ -9,6 +9,7 @@ from towline_agent import (
     Workspace,
     cut_lines,
     find_mentions,
+    is_secret,
     wrap_text,
 )
 from towline_protocol import Text, UsageError
@@ -85,6 +86,8 @@ async def make_prompt(
 async def _show(
     workspace: Workspace, path: str, lines: str | None, first: int | None, last: int | None
 ) -> str | None:
+    if is_secret(path):  # naming it is no leave to send it away (A5.67)
+        return None
     try:
         data = (await workspace.read(path)).data
     except ToolError:  # it is a word, then

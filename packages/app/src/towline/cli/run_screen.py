@@ -106,7 +106,8 @@ class RunScreen:
         """Ask the person at the terminal."""
         self._end_text()
         title, reason = show_line(request.title), show_line(request.reason or "")
-        self._told.print(f"[bold]{escape(title)}[/bold]  ({escape(reason)})", soft_wrap=True)
+        head = f"[bold]{escape(title)}[/bold]  ({escape(reason)})"
+        self._told.print(head, soft_wrap=True, emoji=False)
         preview = show_visible(request.preview.text)
         self._told.print(preview, soft_wrap=True, markup=False, emoji=False, highlight=False)
         if request.preview.truncated:

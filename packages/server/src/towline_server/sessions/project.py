@@ -14,6 +14,7 @@ from towline_agent import (
     find_instructions,
     find_mentions,
     find_paths,
+    is_secret,
     suggest_starts,
 )
 from towline_protocol import Block, CommandInfo, File, Image, Text, UsageError
@@ -80,7 +81,7 @@ class Projects:
         hidden: Sequence[Path] = (),
         commands: Path | None = None,
         trusts: Callable[[str], bool] = lambda cwd: False,
-        secret: Callable[[str], bool] = lambda path: False,
+        secret: Callable[[str], bool] = is_secret,
     ) -> None:
         self._roots = tuple(roots)
         self._hidden = tuple(hidden)
