@@ -100,7 +100,11 @@ def move_to_free(old_above: int, old: str, new_above: int, new: str) -> None:
             raise
         _rename_to_free(old_above, old, found, new_above, new)
         return
-    os.unlink(old, dir_fd=old_above)
+    try:
+        os.unlink(old, dir_fd=old_above)
+    except BaseException:
+        os.unlink(new, dir_fd=new_above)
+        raise
 
 
 def sync_folder(above: int) -> None:
