@@ -72,7 +72,7 @@ class LocalWorkspace:
             ToolError: A file is not as an edit expects it, something stands at the target of a
                 move, or the disk refuses.
         """
-        return tuple(await run_to_the_end(FILES.run(lambda: self._apply(edits))))
+        return await run_to_the_end(FILES.run(lambda: self._apply(edits)))
 
     async def run(
         self,
@@ -113,7 +113,7 @@ class LocalWorkspace:
         granted._fence = Fence(fence.root, fence.hidden, fence.granted | paths)
         return granted
 
-    def _apply(self, edits: tuple[Edit, ...]) -> list[FileChange]:
+    def _apply(self, edits: tuple[Edit, ...]) -> tuple[FileChange, ...]:
         with self._turn:
             return apply_edits(self._fence, self._keeper, edits)
 
