@@ -121,7 +121,8 @@ def _chars(text: str) -> str:
         end = text.find("]", at + 2 + text.startswith("!", at + 1)) if char == "[" else -1
         if end > 0:
             inner = text[at + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
-    XX            inner = f"^{inner[1:]}" if inner[0] in "!^" else inner
+                inner = re.sub(r"([-&|~])\1", r"\1\\\1", inner)  # no set operation is meant
+            inner = f"^{inner[1:]}" if inner[0] in "!^" else inner
             pieces.append(f"(?!/)[{inner}]")
             at = end
         else:
