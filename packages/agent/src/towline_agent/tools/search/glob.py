@@ -27,10 +27,11 @@ def compile_glob(glob: str) -> Callable[[str], bool]:
     Raises:
         ToolInputInvalid: It can't be read.
     """
-    if len(glob) > _GLOB_CHARS or not glob.strip("/"):
+    globs = [one for one in map(_bare, expand_braces(glob)) if one.strip("/")]
+    if not globs:
         raise ToolInputInvalid(f"{glob[:80]!r} is no glob; write one such as 'src/**/*.py'.")
     try:
-        found = [re.compile(_translate(one)).fullmatch for one in expand_braces(glob)]
+        found = [re.compile(_translate(one)).fullmatch for one in globs]
     except re.error as error:
         raise ToolInputInvalid(
             f"{glob!r} can't be read as a glob ({error}); close each '['."
@@ -47,6 +48,8 @@ def expand_braces(glob: str) -> list[str]:
     Raises:
         ToolInputInvalid: There are too many.
     """
+    if len(glob) > _GLOB_CHARS:
+        raise ToolInputInvalid(f"{glob[:80]!r} … is too long for a glob; use a shorter one.")
     done: list[str] = []
     waiting = [glob]
     while waiting:
@@ -64,14 +67,19 @@ def expand_braces(glob: str) -> list[str]:
 
 def name_globs(glob: str) -> list[str] | None:
     """Globs of names, without folders, that every match of a glob has; `None` when none is sure."""
-    names = [one.rstrip("/").rpartition("/")[2] for one in expand_braces(glob)]
+    globs = [one.rstrip("/") for one in map(_bare, expand_braces(glob))]
+    names = [one.rpartition("/")[2] for one in globs if one]
     is_sure = all(_PLAIN_NAME.fullmatch(name) and name != _ANY_DEPTH for name in names)
     return names if is_sure else None
 
 
+def _bare(glob: str) -> str:
+    return glob.removeprefix("./")
+
+
 def _translate(glob: str) -> str:
-    parts = [part for part in glob.removeprefix("./").strip("/").split("/") if part]
-    if "/" not in glob.removeprefix("./").rstrip("/"):
+    parts = [part for part in glob.split("/") if part]
+    if "/" not in glob.rstrip("/"):
         parts = [_ANY_DEPTH, *parts]
     pieces: list[str] = []
     for place, part in enumerate(parts):
@@ -121,7 +129,7 @@ def _chars(text: str) -> str:
         end = text.find("]", at + 2 + text.startswith("!", at + 1)) if char == "[" else -1
         if end > 0:
             inner = text[at + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
-                inner = re.sub(r"([-&|~])\1", r"\1\\\1", inner)  # no set operation is meant
+            inner = re.sub(r"([-&|~])\1", r"\1\\\1", inner)  # no set operation is meant
             inner = f"^{inner[1:]}" if inner[0] in "!^" else inner
             pieces.append(f"(?!/)[{inner}]")
             at = end

@@ -38,12 +38,9 @@ class FileHits(msgspec.Struct):
     path: str
     """The file, below the folder that was searched."""
     lines: list[HitLine]
-    """In order."""
-
-    @property
-    def hits(self) -> int:
-        """Lines that match."""
-        return sum(line.is_hit for line in self.lines)
+    """In order; the first ones when there are very many."""
+    hits: int = 0
+    """Lines that match, in all."""
 
 
 class _Text(msgspec.Struct):
@@ -104,8 +101,7 @@ class HitReader:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._take(self._decoder.decode(line))
-            if self._hits >= self._limit:
-                self.is_full = True
+            if self.is_full:
                 return False
         if len(self._rest) > _MESSAGE_BYTES or self._bytes > _READ_BYTES:
             self.is_full = True
@@ -123,15 +119,23 @@ class HitReader:
         file = self.files.get(path)
         if file is None:
             return
-        if message.type == "end":
+        if message.type == "end":  # only now it is known whether the file is binary
             if data.binary_offset is not None:
-                self._hits -= self.files.pop(path).hits
-        elif message.type in ("match", "context") and data.lines is not None:
-            is_hit = message.type == "match"
-            raw = data.lines.read().rstrip("\r\n")
-            start = data.submatches[0].start if data.submatches else 0
-            file.lines.append(HitLine(data.line_number or 0, _cut(raw, start), is_hit))
-            self._hits += is_hit
+                del self.files[path]
+                return
+            self._hits += file.hits
+            self.is_full = self._hits >= self._limit
+        elif data.lines is not None:
+            file.hits += message.type == "match"
+            if file.hits <= self._limit:
+                file.lines.append(_read_line(message, data.lines))
+
+
+def _read_line(message: _Message, text: _Text) -> HitLine:
+    data = message.data
+    start = data.submatches[0].start if data.submatches else 0
+    line = _cut(text.read().rstrip("\r\n"), start)
+    return HitLine(data.line_number or 0, line, message.type == "match")
 
 
 def _cut(line: str, start: int) -> str:
