@@ -11,9 +11,9 @@ from towline_agent.tools.edits.hunk import FilePatch, apply_hunks
 from towline_agent.tools.edits.line_view import plain_ends
 from towline_agent.tools.edits.patch import FILES_MAX, parse_patch
 
-TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "-- x\n", "++ y\n"]), max_size=14).flatmap(
-    lambda lines: st.sampled_from(["".join(lines), "".join(lines).removesuffix("\n")])
-)
+TEXTS = st.lists(
+    st.sampled_from(["a\n", "b\n", "c\n", "\n", "-- x\n", "++ y\n"]), max_size=14
+).flatmap(lambda lines: st.sampled_from(["".join(lines), "".join(lines).removesuffix("\n")]))
 
 
 def _unified(before: str, after: str, context: int = 3) -> str:
@@ -90,7 +90,9 @@ def test_a_patch_with_a_line_that_is_not_there_is_refused(
         _apply(before, "\n".join(lines))
 
 
-FILE = "class A:\n    def f(self):\n        return 1\n\nclass B:\n    def f(self):\n        return 1\n"
+FILE = (
+    "class A:\n    def f(self):\n        return 1\n\nclass B:\n    def f(self):\n        return 1\n"
+)
 
 
 def _update(*body: str) -> str:

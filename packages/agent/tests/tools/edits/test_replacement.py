@@ -70,7 +70,10 @@ def test_line_ends_are_no_part_of_the_comparison_and_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("old", "told"),
     [
-        ("def one():\n  return 1", "Lines 1-2 differ only in indentation. The file has:\n1\tdef one"),
+        (
+            "def one():\n  return 1",
+            "Lines 1-2 differ only in indentation. The file has:\n1\tdef one",
+        ),
         ("def two():\n    return 'zwei'", "indentation (the file has tabs)"),
         ("def one():\n\treturn 1", "indentation (the file has spaces, no tabs)"),
         ("def one():   \n    return 1", "Lines 1-2 differ only in white space at line ends"),

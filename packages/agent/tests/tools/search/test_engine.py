@@ -103,9 +103,7 @@ _PATTERN = st.sampled_from(
 @pytest.mark.rules("A5.9", "A5.T2")
 @settings(max_examples=40)
 @given(
-    files=st.dictionaries(
-        st.lists(_NAME, min_size=1, max_size=3).map("/".join), _DATA, max_size=5
-    ),
+    files=st.dictionaries(st.lists(_NAME, min_size=1, max_size=3).map("/".join), _DATA, max_size=5),
     pattern=_PATTERN,
     literal=st.booleans(),
     ignore_case=st.booleans(),

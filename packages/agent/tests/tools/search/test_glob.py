@@ -38,9 +38,7 @@ from towline_agent.tools.search.glob import compile_glob, expand_braces, name_gl
         ("a\nb", ["a\nb"], ["a"]),
     ],
 )
-def test_a_glob_takes_what_a_shell_would(
-    glob: str, inside: list[str], outside: list[str]
-) -> None:
+def test_a_glob_takes_what_a_shell_would(glob: str, inside: list[str], outside: list[str]) -> None:
     test = compile_glob(glob)
     assert [path for path in inside if not test(path)] == []
     assert [path for path in outside if test(path)] == []

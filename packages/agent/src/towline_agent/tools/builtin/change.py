@@ -178,5 +178,3 @@ def tell_places(text: str, places: Sequence[Place]) -> str:
     if len(places) > _PLACES_SHOWN:
         shown.append(f"[{len(places) - _PLACES_SHOWN} more places]")
     return "\n…\n".join(shown)
-
-

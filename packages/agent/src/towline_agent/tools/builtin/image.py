@@ -77,12 +77,16 @@ def prepare_picture(data: bytes, path: str, pillow: ModuleType | None) -> Pictur
                 "scaled install pillow (towline-agent[coding])."
             )
         return Picture(data, media_type, "as it is")
+    bombs: tuple[type[Exception], ...] = (
+        pillow.DecompressionBombError,
+        pillow.DecompressionBombWarning,
+    )
     try:
         return _scale(data, media_type, path, pillow)
-    except _BROKEN as error:
-        if isinstance(error, ToolError):
-            raise
-        raise ToolInputInvalid(f"{path!r} is a broken picture; it can't be shown.") from error
+    except (*bombs, *_BROKEN) as error:
+        raise ToolInputInvalid(
+            f"{path!r} is broken, or far too large; it can't be shown."
+        ) from error
 
 
 def _sniff(data: bytes) -> str | None:

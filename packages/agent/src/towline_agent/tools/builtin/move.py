@@ -53,9 +53,7 @@ async def create_dir(context: ToolContext, path: str) -> ToolOutput:
     return await carry_out(context, plan)
 
 
-async def _plan_move(
-    context: ToolContext, source: Spot, target: Spot, *, looks: bool
-) -> Plan:
+async def _plan_move(context: ToolContext, source: Spot, target: Spot, *, looks: bool) -> Plan:
     bases: dict[str, str] = {}
     for spot in (source, target):
         if spot.path == ".":

@@ -110,9 +110,7 @@ def _tell_errors(errors: list[str]) -> str:
     return "\n".join(("Nothing was changed.", *errors[:_ERRORS_TOLD], *tail))
 
 
-async def _step(
-    context: ToolContext, workspace: Workspace, piece: _Piece, *, blind: bool
-) -> _Step:
+async def _step(context: ToolContext, workspace: Workspace, piece: _Piece, *, blind: bool) -> _Step:
     """Check one file; nothing is written.
 
     Args:

@@ -3,10 +3,9 @@
 import os
 import posixpath
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from towline_agent.errors import ToolError, ToolInputInvalid
+from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
 from towline_agent.permissions.part import Part
 from towline_agent.permissions.secret import path_part
 from towline_agent.tools.tool import Look, ToolContext
@@ -103,7 +102,11 @@ def reach(context: ToolContext, *spots: Spot) -> Workspace:
 
 
 async def find_kind(workspace: Workspace, spot: Spot) -> str | None:
-    """What stands at a place: `file`, `dir`, `link`, `other`; `None` for nothing."""
+    """What stands at a place: `file`, `dir`, `link`, `other`; `None` for nothing.
+
+    Raises:
+        ToolDenied: It can't be reached.
+    """
     if spot.path in (".", "/"):
         return "dir"
     if spot.is_outside:
@@ -111,6 +114,8 @@ async def find_kind(workspace: Workspace, spot: Spot) -> str | None:
     above, name = posixpath.split(spot.path)
     try:
         found = await workspace.walk(above or ".", deep=False, ignored=True)
+    except ToolDenied:
+        raise
     except ToolError:  # the folder above is missing, or is none
         return None
     return next((entry.kind for entry in found.entries if entry.name == name), None)
@@ -118,10 +123,16 @@ async def find_kind(workspace: Workspace, spot: Spot) -> str | None:
 
 async def _probe(workspace: Workspace, spot: Spot) -> str | None:
     """What stands outside, where the folder above may not be listed."""
-    with suppress(ToolError):
-        await workspace.walk(spot.path, deep=False, ignored=True)
-        return "dir"
-    with suppress(ToolError):
-        await workspace.read(spot.path)
-        return "file"
+    probes: dict[str, Callable[[str], Awaitable[object]]] = {
+        "dir": lambda path: workspace.walk(path, deep=False),
+        "file": workspace.read,
+    }
+    for kind, probe in probes.items():
+        try:
+            await probe(spot.path)
+        except ToolDenied:
+            raise
+        except ToolError:
+            continue
+        return kind
     return None

@@ -210,9 +210,7 @@ def _show(found: Found, query: Query, spot: Spot, skip: int, limit: int) -> str:
     return "\n".join(shown) + _footer(found, skip, end, total) + skipped
 
 
-def _page(
-    files: tuple[FileHits, ...], skip: int
-) -> Iterator[tuple[str, HitLine, HitLine | None]]:
+def _page(files: tuple[FileHits, ...], skip: int) -> Iterator[tuple[str, HitLine, HitLine | None]]:
     """The lines from a hit on, each with its path and the line before it."""
     passed = 0
     for file in files:
@@ -244,4 +242,3 @@ def _footer(found: Found, skip: int, end: int, total: int) -> str:
             f"skip={end}]"
         )
     return f"\n[hits {skip + 1}-{end} of {total}; this is the end]" if skip else ""
-

@@ -25,7 +25,7 @@ _TELLING_CHARS: Final = 4
 
 _FOLDED: Final = str.maketrans(
     {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032`\"\u201c\u201d\u201e\u2033", "'"),
+        **dict.fromkeys('\u2018\u2019\u201a\u201b\u2032`"\u201c\u201d\u201e\u2033', "'"),
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
         "\u2026": "...",
     }

@@ -76,9 +76,7 @@ def _find(text: str, edit: TextEdit, name: str) -> list[Span]:
         raise ToolInputInvalid(f"{name}old_text and new_text are the same; nothing would change.")
     first = text.find(old)
     if first < 0:
-        raise ToolInputInvalid(
-            f"{name}old_text is not in the file. {explain_miss(text, old, new)}"
-        )
+        raise ToolInputInvalid(f"{name}old_text is not in the file. {explain_miss(text, old, new)}")
     if edit.replace_all:
         return [Span(at, at + len(old), new) for at in _all(text, old)]
     if text.find(old, first + 1) >= 0:

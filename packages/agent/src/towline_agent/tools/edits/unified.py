@@ -57,9 +57,7 @@ def _read_file(rest: PatchLines) -> list[FilePatch]:
     target = new if new != old else None
     if not hunks and target is None:
         rest.refuse("expected '@@', then lines that begin with ' ', '-' or '+'")
-    return [
-        FilePatch(number=number, kind="update", path=old, target=target, hunks=tuple(hunks))
-    ]
+    return [FilePatch(number=number, kind="update", path=old, target=target, hunks=tuple(hunks))]
 
 
 def _read_notes(rest: PatchLines) -> tuple[str, str] | None:

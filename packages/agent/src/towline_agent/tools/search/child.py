@@ -62,14 +62,17 @@ def search_bytes(
         context: Lines shown before and behind a hit.
     """
     text = _decode(data)
-    if text is None or (whole is not None and whole.search(text) is None):
+    if text is None:
+        return
+    text = text.replace("\r\n", "\n")
+    if whole is not None and whole.search(text) is None:
         return
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
     hits: dict[int, int] = {}
     for number, line in enumerate(lines):
-        match = regex.search(line.removesuffix("\r"))
+        match = regex.search(line)
         if match is not None:
             hits[number] = len(line[: match.start()].encode("utf-8", "surrogatepass"))
     if not hits:

@@ -170,9 +170,7 @@ def _found(reader: HitReader) -> Found:
     return Found(files=tuple(files), is_whole=not reader.is_full, skipped=reader.skipped)
 
 
-async def _run(
-    argv: list[str], folder: int | None, data: bytes, reader: HitReader
-) -> HitReader:
+async def _run(argv: list[str], folder: int | None, data: bytes, reader: HitReader) -> HitReader:
     child = _Child()
     try:
         async with asyncio.timeout(TIMEOUT_S):

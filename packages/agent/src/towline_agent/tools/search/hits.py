@@ -158,4 +158,3 @@ def _cut(line: str, start: int) -> str:
 def sort_key(path: str) -> tuple[bytes, ...]:
     """How paths are ordered: name by name, each by its bytes, as `rg --sort path` does."""
     return tuple(name.encode("utf-8", "surrogateescape") for name in path.split("/"))
-
