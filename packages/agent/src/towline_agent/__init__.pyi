@@ -29,7 +29,7 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.gate import MODES
+from towline_agent.permissions.policy import MODES
 from towline_agent.permissions.rules import Rule, parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.anthropic.flags import AnthropicFlags
