@@ -109,8 +109,8 @@ async def organize_imports(context: ToolContext, path: str) -> ToolOutput | str:
 def _check_code(arguments: dict[str, Any]) -> None:
     if _CODE.fullmatch(arguments["code"]) is None:
         raise ToolInputInvalid(
-            f"{arguments['code'][:100]!r} is no code of a rule; copy one from get_diagnostics, such "
-            "as F401."
+            f"{arguments['code'][:100]!r} is no code of a rule; copy one from get_diagnostics, "
+            "such as F401."
         )
 
 

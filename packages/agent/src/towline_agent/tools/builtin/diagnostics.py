@@ -14,7 +14,7 @@ from towline_agent.tools.code.checkers import (
     check_text,
     check_types,
 )
-from towline_agent.tools.code.findings import Finding, show_counts, show_finding
+from towline_agent.tools.code.findings import show_counts, show_finding
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import ToolContext
 from towline_agent.workspaces.base import DirEntry, Workspace

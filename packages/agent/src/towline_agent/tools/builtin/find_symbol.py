@@ -32,8 +32,8 @@ def _check_name(arguments: dict[str, Any]) -> None:
     name = arguments["name"]
     if not name.strip(" .*?:#") or len(name) > _NAME_CHARS:
         raise ToolInputInvalid(
-            f"{name[:_NAME_CHARS]!r} names no symbol; give a name, a part of one, or a pattern such "
-            "as 'get_*'."
+            f"{name[:_NAME_CHARS]!r} names no symbol; give a name, a part of one, or a pattern "
+            "such as 'get_*'."
         )
 
 
@@ -50,7 +50,7 @@ async def find_symbol(
     kind: Literal["function", "class", "variable"] | None = None,
     path: str = ".",
 ) -> str:
-    """Find where functions, classes, methods and constants are defined (Python, JavaScript, TypeScript, Go, Rust, Java).
+    """Find definitions by name: functions, classes, constants (Python, JS, TS, Go, Rust, Java).
 
     Args:
         context: The call.

@@ -90,7 +90,7 @@ class _Child:
         with self._lock:
             if self._unwanted:
                 return None
-            self._popen = subprocess.Popen(
+            self._popen = subprocess.Popen(  # noqa: S603 - our own command lines, no shell
                 argv,
                 stdin=files[0],
                 stdout=files[1],

@@ -7,7 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import PurePosixPath
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from towline_agent.tools.code.ruff_output import read_rows
 
 __all__ = [
     "PYTHON_CHECK",
@@ -34,6 +38,8 @@ except (ValueError, RecursionError, MemoryError) as error:
 brought parsers down."""
 
 _MESSAGE_CHARS: Final = 300
+_BROKEN: Final = "invalid-syntax"
+_TY_ERRORS: Final = frozenset({"major", "critical", "blocker"})
 _NEAR_LINES: Final = 1
 _COMMENT: Final = re.compile(r"^\s*(?://|/\*)", re.MULTILINE)
 _ERROR_CODES: Final = re.compile(r"invalid-syntax|E9\d\d|F(?:50\d|52\d|63[134]|7\d\d|82\d)")
@@ -66,53 +72,58 @@ def read_ruff(output: bytes, place: str | None = None) -> tuple[Finding, ...]:
         output: Its standard output.
         place: The path of all, for a text that was piped; `None` for what ruff says.
     """
-    rows: list[dict[str, Any]] = []
-    for line in output.splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            continue
-    return tuple(_ruff_finding(row, place) for row in rows)
-
-
-def _ruff_finding(row: dict[str, Any], place: str | None) -> Finding:
-    code = str(row.get("code") or "invalid-syntax")
-    spot = row.get("location") or {}
-    return Finding(
-        path=place or str(row.get("filename") or ""),
-        line=int(spot.get("row") or 1),
-        column=int(spot.get("column") or 1),
-        code=code,
-        message=_one_line(str(row.get("message") or "")),
-        severity="error" if _ERROR_CODES.match(code) else "warning",
-        fixable=(row.get("fix") or {}).get("applicability") == "safe",
+    return tuple(
+        Finding(
+            path=place or row.filename,
+            line=row.location.row,
+            column=row.location.column,
+            code=row.code or _BROKEN,
+            message=_one_line(row.message),
+            severity="error" if _ERROR_CODES.match(row.code or _BROKEN) else "warning",
+            fixable=row.fix is not None and row.fix.applicability == "safe",
+        )
+        for row in read_rows(output)
     )
 
 
+class _TyBegin(msgspec.Struct):
+    line: int = 1
+    column: int = 1
+
+
+class _TyPositions(msgspec.Struct):
+    begin: _TyBegin
+
+
+class _TyLocation(msgspec.Struct):
+    path: str
+    positions: _TyPositions
+
+
+class _TyRow(msgspec.Struct):
+    location: _TyLocation
+    check_name: str = "type"
+    description: str = ""
+    severity: str = ""
+
+
 def read_ty(output: bytes) -> tuple[Finding, ...]:
-    """What `ty check --output-format gitlab` wrote; nothing when it is no whole JSON."""
+    """What `ty check --output-format gitlab` wrote; nothing when it is not whole."""
     try:
-        rows: Any = json.loads(output)
-    except ValueError:
+        rows = msgspec.json.decode(output, type=list[_TyRow])
+    except msgspec.DecodeError:
         return ()
-    found: list[Finding] = []
-    for row in cast("list[dict[str, Any]]", rows if isinstance(rows, list) else []):
-        location = row.get("location") or {}
-        begin = (location.get("positions") or {}).get("begin") or {}
-        code = str(row.get("check_name") or "type")
-        words = str(row.get("description") or "").removeprefix(f"{code}: ")
-        is_error = row.get("severity") in ("major", "critical", "blocker")
-        found.append(
-            Finding(
-                path=str(location.get("path") or ""),
-                line=int(begin.get("line") or 1),
-                column=int(begin.get("column") or 1),
-                code=code,
-                message=_one_line(words),
-                severity="error" if is_error else "warning",
-            )
+    return tuple(
+        Finding(
+            path=row.location.path,
+            line=row.location.positions.begin.line,
+            column=row.location.positions.begin.column,
+            code=row.check_name,
+            message=_one_line(row.description.removeprefix(f"{row.check_name}: ")),
+            severity="error" if row.severity in _TY_ERRORS else "warning",
         )
-    return tuple(found)
+        for row in rows
+    )
 
 
 def check_syntax(path: str, text: str) -> tuple[Finding, ...] | None:
@@ -147,14 +158,14 @@ def check_syntax(path: str, text: str) -> tuple[Finding, ...] | None:
 def _check_yaml(path: str, text: str) -> tuple[Finding, ...] | None:
     """Reads the events alone: nothing that the text names is made."""
     try:
-        yaml = import_module("yaml")
+        yaml: Any = import_module("yaml")
     except ImportError:
         return None
     try:
         for _ in yaml.parse(text, Loader=yaml.SafeLoader):
             pass
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+        mark: Any = getattr(error, "problem_mark", None)
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         return (_broken(path, line, column, str(getattr(error, "problem", None) or error)),)
     return ()
@@ -163,14 +174,14 @@ def _check_yaml(path: str, text: str) -> tuple[Finding, ...] | None:
 def read_syntax(path: str, output: bytes) -> tuple[Finding, ...]:
     """What `PYTHON_CHECK` wrote: a line, a column and a message, or nothing."""
     try:
-        line, column, message = json.loads(output)
-    except ValueError:
+        line, column, message = msgspec.json.decode(output, type=tuple[int, int, str])
+    except msgspec.DecodeError:
         return ()
-    return (_broken(path, int(line), int(column), str(message)),)
+    return (_broken(path, line, column, message),)
 
 
 def _broken(path: str, line: int, column: int, message: str) -> Finding:
-    return Finding(path, line, column, "invalid-syntax", _one_line(message), "error")
+    return Finding(path, line, column, _BROKEN, _one_line(message), "error")
 
 
 def new_findings(
@@ -179,8 +190,11 @@ def new_findings(
     """What an edit added: findings are the same by code, message and the lines round them.
 
     So what only moved to another line is not new. A finding whose own line was edited is new only
-    where there are now more of its code and message than before.
+    where there are now more of its code and message than before. Of a text that could not be read
+    before, errors alone count: its warnings may be old.
     """
+    if any(finding.code == _BROKEN for finding in before):  # so nothing else was found then
+        after = [finding for finding in after if finding.severity == "error"]
     old_lines, new_lines = text_before.splitlines(), text_after.splitlines()
     known = Counter(_near(finding, old_lines) for finding in before)
     left: list[Finding] = []

@@ -1,9 +1,10 @@
 """Quick fixes: the edits that ruff offers for its findings, put into a text."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from towline_agent.tools.code.ruff_output import RuffSpot, read_rows
 
 __all__ = ["Fix", "apply_fixes", "read_fixes"]
 
@@ -25,32 +26,26 @@ class Fix(NamedTuple):
 
 
 def read_fixes(output: bytes) -> tuple[tuple[Fix, ...], int]:
-    """The fixes in what `ruff check --output-format json-lines` wrote, and how many findings have
-    none."""
+    """What ruff would mend, and how many findings it can't.
+
+    Args:
+        output: What `ruff check --output-format json-lines` wrote.
+    """
     fixes: list[Fix] = []
-    without = 0
-    for line in output.splitlines():
-        try:
-            row: dict[str, Any] = json.loads(line)
-        except ValueError:
+    rows = read_rows(output)
+    for row in rows:
+        if row.fix is None or row.fix.applicability not in ("safe", "unsafe"):
             continue
-        fix = row.get("fix") or {}
-        if fix.get("applicability") not in ("safe", "unsafe"):  # others are only to be shown
-            without += 1
-            continue
-        begin, end = _spot(row["location"]), _spot(row["end_location"])
         edits = tuple(
-            (_spot(edit["location"]), _spot(edit["end_location"]), str(edit["content"]))
-            for edit in fix["edits"]
+            (_spot(edit.location), _spot(edit.end_location), edit.content) for edit in row.fix.edits
         )
-        safe = fix["applicability"] == "safe"
-        lines = tuple(range(begin[0], end[0] + 1))
-        fixes.append(Fix(str(row.get("code")), lines, safe, edits))
-    return tuple(fixes), without
+        lines = tuple(range(row.location.row, row.end_location.row + 1))
+        fixes.append(Fix(row.code or "", lines, row.fix.applicability == "safe", edits))
+    return tuple(fixes), len(rows) - len(fixes)
 
 
-def _spot(place: dict[str, Any]) -> tuple[int, int]:
-    return int(place["row"]), int(place["column"])
+def _spot(spot: RuffSpot) -> tuple[int, int]:
+    return spot.row, spot.column
 
 
 def apply_fixes(text: str, fixes: Iterable[Fix]) -> tuple[str, int]:
@@ -75,7 +70,7 @@ def apply_fixes(text: str, fixes: Iterable[Fix]) -> tuple[str, int]:
 def _meet(edit: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
     if edit == other:
         return False
-    return edit[0] < other[1] and other[0] < edit[1] or edit[0] == other[0]
+    return edit[0] == other[0] or (edit[0] < other[1] and other[0] < edit[1])
 
 
 def _line_starts(text: str) -> list[int]:

@@ -104,8 +104,12 @@ def _read_files(files: list[Path]) -> str | None:
 
 def _clients() -> list[tuple[str, ...]]:
     """What prints the help of each client, this Python's own pip first."""
-    found = [(sys.executable, "-I", "-m", "pip", "install", "--help")]
-    for name, command in (("pip3", ("install",)), ("pip", ("install",)), ("uv", ("pip", "install"))):
+    found: list[tuple[str, ...]] = [(sys.executable, "-I", "-m", "pip", "install", "--help")]
+    for name, command in (
+        ("pip3", ("install",)),
+        ("pip", ("install",)),
+        ("uv", ("pip", "install")),
+    ):
         program = shutil.which(name)
         if program is not None:
             found.append((program, *command, "--help"))

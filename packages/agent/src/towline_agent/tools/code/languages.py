@@ -33,12 +33,36 @@ _JS_KINDS: Final = {
 """An empty kind counts only where the value is a function or a class."""
 
 _JS_THROUGH: Final = frozenset(
-    """program export_statement class_declaration class class_body method_definition
-    function_declaration generator_function_declaration statement_block lexical_declaration
-    variable_declaration variable_declarator if_statement else_clause try_statement catch_clause
-    finally_clause expression_statement assignment_expression call_expression arguments
-    arrow_function function_expression parenthesized_expression object pair return_statement
-    field_definition""".split()
+    {
+        "arguments",
+        "arrow_function",
+        "assignment_expression",
+        "call_expression",
+        "catch_clause",
+        "class",
+        "class_body",
+        "class_declaration",
+        "else_clause",
+        "export_statement",
+        "expression_statement",
+        "field_definition",
+        "finally_clause",
+        "function_declaration",
+        "function_expression",
+        "generator_function_declaration",
+        "if_statement",
+        "lexical_declaration",
+        "method_definition",
+        "object",
+        "pair",
+        "parenthesized_expression",
+        "program",
+        "return_statement",
+        "statement_block",
+        "try_statement",
+        "variable_declaration",
+        "variable_declarator",
+    }
 )
 
 _TS_KINDS: Final = {
@@ -56,8 +80,18 @@ _TS_KINDS: Final = {
 }
 
 _TS_THROUGH: Final = _JS_THROUGH | frozenset(
-    """abstract_class_declaration interface_declaration interface_body object_type internal_module
-    module ambient_declaration public_field_definition as_expression satisfies_expression""".split()
+    {
+        "abstract_class_declaration",
+        "ambient_declaration",
+        "as_expression",
+        "interface_body",
+        "interface_declaration",
+        "internal_module",
+        "module",
+        "object_type",
+        "public_field_definition",
+        "satisfies_expression",
+    }
 )
 
 GRAMMARS: Final = {
@@ -70,10 +104,26 @@ GRAMMARS: Final = {
             "type_alias_statement": "type",
         },
         frozenset(
-            """module block class_definition function_definition decorated_definition if_statement
-            elif_clause else_clause try_statement except_clause except_group_clause finally_clause
-            with_statement for_statement while_statement match_statement case_clause
-            expression_statement""".split()
+            {
+                "block",
+                "case_clause",
+                "class_definition",
+                "decorated_definition",
+                "elif_clause",
+                "else_clause",
+                "except_clause",
+                "except_group_clause",
+                "expression_statement",
+                "finally_clause",
+                "for_statement",
+                "function_definition",
+                "if_statement",
+                "match_statement",
+                "module",
+                "try_statement",
+                "while_statement",
+                "with_statement",
+            }
         ),
     ),
     "javascript": Grammar("tree_sitter_javascript", _JS_KINDS, _JS_THROUGH),
@@ -93,8 +143,15 @@ GRAMMARS: Final = {
             "var_spec": "variable",
         },
         frozenset(
-            """source_file type_declaration type_spec interface_type const_declaration
-            var_declaration var_spec_list""".split()
+            {
+                "const_declaration",
+                "interface_type",
+                "source_file",
+                "type_declaration",
+                "type_spec",
+                "var_declaration",
+                "var_spec_list",
+            }
         ),
     ),
     "rust": Grammar(
@@ -114,8 +171,16 @@ GRAMMARS: Final = {
             "static_item": "variable",
         },
         frozenset(
-            """source_file declaration_list mod_item impl_item trait_item function_item block
-            foreign_mod_item""".split()
+            {
+                "block",
+                "declaration_list",
+                "foreign_mod_item",
+                "function_item",
+                "impl_item",
+                "mod_item",
+                "source_file",
+                "trait_item",
+            }
         ),
     ),
     "java": Grammar(
@@ -132,9 +197,21 @@ GRAMMARS: Final = {
             "variable_declarator": "field",
         },
         frozenset(
-            """program class_declaration class_body record_declaration interface_declaration
-            interface_body annotation_type_declaration annotation_type_body enum_declaration
-            enum_body enum_body_declarations field_declaration constant_declaration""".split()
+            {
+                "annotation_type_body",
+                "annotation_type_declaration",
+                "class_body",
+                "class_declaration",
+                "constant_declaration",
+                "enum_body",
+                "enum_body_declarations",
+                "enum_declaration",
+                "field_declaration",
+                "interface_body",
+                "interface_declaration",
+                "program",
+                "record_declaration",
+            }
         ),
     ),
 }

@@ -1,16 +1,17 @@
 """What a package index says of one project: the Simple API, as JSON or as HTML (PEP 503, 691)."""
 
 import base64
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html.parser import HTMLParser
-from importlib import import_module
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
+
+import msgspec
 
 from towline_agent.errors import ToolError, ToolInputInvalid
 from towline_agent.providers.transport import HttpAnswer, HttpCall, Transport, TransportFailed
+from towline_agent.tools.code.needed import import_needed
 
 __all__ = ["PackageIndex", "Project", "Release", "check_package_name", "normalize", "read_project"]
 
@@ -128,12 +129,12 @@ class PackageIndex:
 
     async def _get(self, url: str) -> tuple[HttpAnswer, str]:
         """An answer and where it came from; moves within the same host are followed."""
-        for _ in range(_REDIRECTS + 1):
-            answer = await self._send(url)
+        answer = await self._send(url)
+        for _ in range(_REDIRECTS):
             target = urljoin(url, answer.headers.get("location", ""))
             if answer.status not in (301, 302, 307, 308) or not self._is_own(target):
                 break
-            url = target
+            url, answer = target, await self._send(target)
         return answer, url
 
     async def _send(self, url: str) -> HttpAnswer:
@@ -178,29 +179,38 @@ def read_project(name: str, answer: HttpAnswer, url: str) -> Project:
     """
     kind = answer.headers.get("content-type", "")
     if "json" in kind:
-        data: Any = json.loads(answer.body)
-        if not isinstance(data, dict):
-            raise ValueError(kind)
-        found = cast("dict[str, Any]", data)
-        files = [_json_file(row, url) for row in found.get("files", ()) if isinstance(row, dict)]
-        shown = str(found.get("name") or name)
-    elif "html" in kind:
+        found = msgspec.json.decode(answer.body, type=_JsonProject)
+        files = [_json_file(row, url) for row in found.files]
+        return Project(found.name or name, _releases(name, files))
+    if "html" in kind:
         page = _Page(url)
         page.feed(answer.body.decode("utf-8", "replace"))
-        files, shown = page.files, name
-    else:
-        raise ValueError(kind)
-    return Project(shown, _releases(name, files))
+        return Project(name, _releases(name, page.files))
+    raise ValueError(kind)
 
 
-def _json_file(row: Mapping[str, Any], url: str) -> _File:
+class _JsonFile(msgspec.Struct, rename="kebab"):
+    filename: str
+    url: str
+    requires_python: str | None = None
+    yanked: bool | str = False
+    upload_time: str | None = None
+    core_metadata: bool | dict[str, str] = False
+
+
+class _JsonProject(msgspec.Struct):
+    files: list[_JsonFile]
+    name: str = ""
+
+
+def _json_file(row: _JsonFile, url: str) -> _File:
     return _File(
-        name=str(row.get("filename") or ""),
-        url=urljoin(url, str(row.get("url") or "")),
-        requires_python=str(row.get("requires-python") or ""),
-        yanked=bool(row.get("yanked")),
-        uploaded=str(row.get("upload-time") or "")[:10],
-        has_metadata=bool(row.get("core-metadata") or row.get("data-dist-info-metadata")),
+        name=row.filename,
+        url=urljoin(url, row.url),
+        requires_python=row.requires_python or "",
+        yanked=row.yanked is not False,  # or why, which may be nothing
+        uploaded=(row.upload_time or "")[:10],
+        has_metadata=bool(row.core_metadata),
     )
 
 
@@ -232,7 +242,7 @@ class _Page(HTMLParser):
 
 
 def _releases(name: str, files: Iterable[_File]) -> tuple[Release, ...]:
-    versions = _versions()
+    versions = import_needed("packaging.version")
     found: dict[Any, list[_File]] = {}
     for file in files:
         text = _version_of(name, file.name)
@@ -258,7 +268,9 @@ def _release(version: str, files: list[_File]) -> Release:
 
 def _version_of(name: str, file: str) -> str:
     """The version in a file's name; empty when it is none of the project's."""
-    stem = next((file.removesuffix(end) for end in (".whl", *_SDIST_ENDS) if file.endswith(end)), "")
+    stem = next(
+        (file.removesuffix(end) for end in (".whl", *_SDIST_ENDS) if file.endswith(end)), ""
+    )
     if file.endswith(".whl"):
         head, _, rest = stem.partition("-")
         return rest.partition("-")[0] if normalize(head) == normalize(name) else ""
@@ -266,12 +278,3 @@ def _version_of(name: str, file: str) -> str:
         if normalize(stem[: found.start()]) == normalize(name):
             return stem[found.end() :]
     return ""
-
-
-def _versions() -> Any:
-    try:
-        return import_module("packaging.version")
-    except ImportError as error:
-        raise ToolError(
-            "Reading versions needs the package `packaging`; install towline-agent[coding]."
-        ) from error

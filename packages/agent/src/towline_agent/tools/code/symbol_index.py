@@ -2,12 +2,13 @@
 
 import asyncio
 import fnmatch
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
+
+import msgspec
 
 from towline_agent.errors import ToolError
 from towline_agent.tools.code.child import run_child
@@ -15,7 +16,7 @@ from towline_agent.tools.code.languages import SUFFIXES
 from towline_agent.tools.code.symbols import Symbol
 from towline_agent.workspaces.base import DirEntry, Workspace
 
-__all__ = ["FILE_BYTES", "FILES_MAX", "KINDS", "Hit", "Survey", "SymbolIndex", "rank"]
+__all__ = ["FILES_MAX", "FILE_BYTES", "KINDS", "Hit", "Survey", "SymbolIndex", "rank"]
 
 FILE_BYTES: Final = 2**20
 """Bytes of a file that is looked into; longer ones are made by machines."""
@@ -46,7 +47,7 @@ for depth in range(1, len(path) + 1):
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [path[depth - 1]]
 from towline_agent.tools.code.symbol_worker import serve
-serve()
+serve(sys.stdin.buffer, sys.stdout)
 """
 """The worker needs three modules; importing the packages above them whole would take longer than
 most of what it parses."""
@@ -76,6 +77,10 @@ class Survey(NamedTuple):
     """Files that were not reached in time."""
     truncated: bool
     """Whether the folder has more files than were looked at."""
+
+
+_Answer = tuple[Symbol, ...] | str
+"""Of the worker, about one text."""
 
 
 class _Kept(NamedTuple):
@@ -160,8 +165,8 @@ class SymbolIndex:
                 self._keep(left[0][0], None)
                 left = left[1:]
 
-    def _keep(self, entry: DirEntry, answer: object) -> None:
-        found = tuple(_symbol(row) for row in answer) if isinstance(answer, list) else None
+    def _keep(self, entry: DirEntry, answer: _Answer | None) -> None:
+        found = tuple(map(_intern, answer)) if isinstance(answer, tuple) else None
         self._kept[entry.name] = _Kept(entry.mtime_ns, entry.size, found, answer == "missing")
 
     def _sum_up(self, entries: Sequence[DirEntry], truncated: bool) -> Survey:
@@ -306,7 +311,7 @@ async def _read(workspace: Workspace, path: str) -> bytes | None:
     return raw.decode("utf-16", "replace").encode() if raw.startswith(_MARKS) else raw
 
 
-async def _ask_worker(texts: Sequence[tuple[str, bytes]]) -> list[object]:
+async def _ask_worker(texts: Sequence[tuple[str, bytes]]) -> list[_Answer]:
     """The answers of one process; fewer than asked for when one of the texts was its end."""
     stdin = b"".join(b"%s %d\n%s" % (name.encode(), len(text), text) for name, text in texts)
     folders = [str(_FOLDER), *(str(folder) for folder in _FOLDER.parents[:2])][::-1]
@@ -317,10 +322,10 @@ async def _ask_worker(texts: Sequence[tuple[str, bytes]]) -> list[object]:
         raise ToolError(f"No process can be started to parse files: {error.strerror}.") from error
     if not end.output and "Error" in end.error:
         raise ToolError("The process that parses files can't run; use search_text instead.")
-    return [json.loads(line) for line in end.output.splitlines(keepends=True) if line.endswith(b"\n")]
+    whole = [line for line in end.output.splitlines(keepends=True) if line.endswith(b"\n")]
+    return [msgspec.json.decode(line, type=_Answer) for line in whole]
 
 
-def _symbol(row: list[object]) -> Symbol:
-    name, kind, line, end_line, container = row
-    kind, container = sys.intern(str(kind)), sys.intern(str(container))  # few words, many times
-    return Symbol(str(name), kind, int(str(line)), int(str(end_line)), container)
+def _intern(symbol: Symbol) -> Symbol:
+    """With the same few words as many thousand others."""
+    return symbol._replace(kind=sys.intern(symbol.kind), container=sys.intern(symbol.container))

@@ -6,10 +6,9 @@ a line of JSON for each: a list of symbols, `"missing"` for a grammar that is no
 """
 
 import json
-import sys
 import time
 import warnings
-from typing import IO, Final
+from typing import BinaryIO, Final, TextIO
 
 from towline_agent.tools.code.symbols import GrammarMissing, symbols
 
@@ -19,11 +18,14 @@ FILE_S: Final = 2.0
 """Seconds for one text: ordinary ones take some milliseconds."""
 
 
-def serve(source: IO[bytes] | None = None, sink: IO[str] | None = None) -> None:
-    """Answer each text of a stream; the process's own ones unless others are given."""
+def serve(source: BinaryIO, sink: TextIO) -> None:
+    """Answer each text of a stream.
+
+    Args:
+        source: The texts, each behind its line.
+        sink: Gets a line for each.
+    """
     warnings.simplefilter("ignore")  # of the texts
-    source = source or sys.stdin.buffer
-    sink = sink or sys.stdout
     while head := source.readline():
         language, size = head.split()
         text = source.read(int(size))

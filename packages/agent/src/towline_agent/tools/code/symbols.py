@@ -79,8 +79,11 @@ def symbols(
     def read(offset: int, _: object) -> bytes:
         return source[offset : offset + _READ_SIZE]
 
+    def stop(*_: object) -> bool:
+        return late()
+
     try:
-        tree = parser.parse(read, progress_callback=lambda *_: late())
+        tree = parser.parse(read, progress_callback=stop)
     except ValueError as error:
         raise TimeoutError from error
     walk = _Walk(grammar, source, tree.walk(), late)
