@@ -26,7 +26,6 @@ _JS_KINDS: Final = {
     "generator_function_declaration": "function",
     "method_definition": "method",
     "variable_declarator": "variable",
-    "field_definition": "field",
     "pair": "",
     "assignment_expression": "",
 }
@@ -45,7 +44,6 @@ _JS_THROUGH: Final = frozenset(
         "else_clause",
         "export_statement",
         "expression_statement",
-        "field_definition",
         "finally_clause",
         "function_declaration",
         "function_expression",
@@ -112,7 +110,6 @@ GRAMMARS: Final = {
                 "elif_clause",
                 "else_clause",
                 "except_clause",
-                "except_group_clause",
                 "expression_statement",
                 "finally_clause",
                 "for_statement",
@@ -126,7 +123,11 @@ GRAMMARS: Final = {
             }
         ),
     ),
-    "javascript": Grammar("tree_sitter_javascript", _JS_KINDS, _JS_THROUGH),
+    "javascript": Grammar(
+        "tree_sitter_javascript",
+        {**_JS_KINDS, "field_definition": "field"},
+        _JS_THROUGH | {"field_definition"},
+    ),
     "typescript": Grammar(
         "tree_sitter_typescript", _TS_KINDS, _TS_THROUGH, maker="language_typescript"
     ),

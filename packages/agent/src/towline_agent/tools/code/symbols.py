@@ -87,7 +87,18 @@ def symbols(
     except ValueError as error:
         raise TimeoutError from error
     walk = _Walk(grammar, source, tree.walk(), late)
-    return tuple(walk.run())
+    found = tuple(walk.run())
+    if language == "python" and tree.root_node.has_error:
+        return _with_lines(found, source)
+    return found
+
+
+def _with_lines(found: tuple[Symbol, ...], source: bytes) -> tuple[Symbol, ...]:
+    """With those that an error hides, as an open bracket does all below it."""
+    known = {(symbol.name, symbol.line) for symbol in found}
+    lines = _definition_lines(source.decode("utf-8", "replace"))
+    hidden = [symbol for symbol in lines if (symbol.name, symbol.line) not in known]
+    return tuple(sorted((*found, *hidden), key=lambda symbol: symbol.line))[:SYMBOLS_MAX]
 
 
 @cache
@@ -222,8 +233,7 @@ def python_symbols(source: bytes) -> tuple[Symbol, ...]:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        text = source.decode("utf-8", "replace")
-        return tuple(_definition_lines(text))[:SYMBOLS_MAX]
+        return _with_lines((), source)
     found: list[Symbol] = []
     left: list[tuple[ast.AST, str, str]] = [(tree, "", "")]
     while left and len(found) < SYMBOLS_MAX:
