@@ -18,7 +18,7 @@ from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.memory import MemoryWorkspace
 
 PROJECT = {
-    "src/store.py": "class Store:\n    def load(self, key):\n        pass\n\ndef load_all(): pass\n",
+    "src/store.py": "class Store:\n    def load(self):\n        pass\n\ndef load_all(): pass\n",
     "src/deep/reload.py": "def reload(): pass\nLOAD = 1\n",
     "web/app.ts": "export function load(): void {}\n",
     "notes.md": "load",

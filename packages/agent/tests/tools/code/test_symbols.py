@@ -205,7 +205,7 @@ def test_each_language_has_a_grammar_of_its_own_wheel(language: str) -> None:
 
 
 def test_broken_code_gives_what_can_be_made_out() -> None:
-    text = b"class Store:\n    def load(self):\n        return (1,\n\n    def save(self):\n        pass\n"
+    text = b"class Store:\n    def load(self):\n        return (1,\n\n    def save(self): pass\n"
     names = {symbol.name for symbol in symbols("python", text)}
     assert {"Store", "load", "save"} <= names
 

@@ -30,10 +30,9 @@ def read_manifest(path: str, text: str) -> tuple[str, ...]:
     """
     read = MANIFESTS[PurePosixPath(path).name]
     try:
-        found = read(text)
+        return tuple(line for line in read(text) if line)
     except (ValueError, RecursionError, AttributeError, TypeError):
         return ("it can't be read: its syntax is broken",)
-    return tuple(line for line in found if line)
 
 
 def _pyproject(text: str) -> Iterable[str]:

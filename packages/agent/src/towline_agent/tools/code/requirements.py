@@ -1,8 +1,8 @@
 """Adding a requirement to a `pyproject.toml`, its layout kept."""
 
 import re
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
 
 from towline_agent.errors import ToolError
 from towline_agent.tools.code.needed import import_needed
@@ -78,7 +78,7 @@ def lower_bound(name: str, release: Release) -> str:
 def requires_python(text: str) -> str:
     """The Pythons that a `pyproject.toml` is for, as it is written; empty when it does not say."""
     document = _parse(text)
-    return str(document.get("project", {}).get("requires-python", ""))
+    return str(_table(document, "project").get("requires-python", ""))
 
 
 def find_requirement(text: str, name: str, group: str | None) -> str | None:
@@ -111,9 +111,7 @@ def add_requirement(text: str, requirement: str, group: str | None) -> str:
     table, key = _place(document, group)
     if key not in table:
         table.add(key, tomlkit.array())
-    known: Any = table[key]
-    if not hasattr(known, "insert"):
-        raise ToolError(f"{key!r} in pyproject.toml is no list; mend it with edit_file.")
+    known = _list(table, key)
     known.insert(_order(known, requirement), requirement)
     return str(tomlkit.dumps(document))
 
@@ -122,18 +120,35 @@ def _place(document: Any, group: str | None) -> tuple[Any, str]:
     if group is not None:
         if "dependency-groups" not in document:
             document.add("dependency-groups", import_needed("tomlkit").table())
-        return document["dependency-groups"], group
+        return _table(document, "dependency-groups"), group
     if "project" not in document:
         raise ToolError(
             "pyproject.toml has no [project] table, so it lists no dependencies; add one with "
             "edit_file, or the requirement to the file that this project uses."
         )
-    if "dependencies" in document["project"].get("dynamic", ()):
+    project = _table(document, "project")
+    if "dependencies" in project.get("dynamic", ()):
         raise ToolError(
             "The dependencies of this project are made at build time (dynamic in pyproject.toml); "
             "add the requirement to the file that they come from."
         )
-    return document["project"], "dependencies"
+    return project, "dependencies"
+
+
+def _table(parent: Any, name: str) -> Any:
+    """A table of a document; an empty one where there is none."""
+    found = parent.get(name, {})
+    if not isinstance(found, Mapping):
+        raise ToolError(f"{name!r} in pyproject.toml is no table; mend it with edit_file.")
+    return cast("Any", found)
+
+
+def _list(parent: Any, name: str) -> Any:
+    """A list of a document; an empty one where there is none."""
+    found = parent.get(name, [])
+    if not isinstance(found, list):
+        raise ToolError(f"{name!r} in pyproject.toml is no list; mend it with edit_file.")
+    return cast("Any", found)
 
 
 def _order(known: Iterable[Any], requirement: str) -> int:
@@ -149,27 +164,25 @@ def _requirements(document: Any, group: str | None) -> list[str]:
     poetry = _poetry(document, group, make=False)
     if poetry is not None:
         return [str(name) for name in poetry]
-    parent = document.get("dependency-groups" if group else "project", {})
-    found: Any = parent.get(group or "dependencies", [])
+    parent = _table(document, "dependency-groups" if group else "project")
+    found = _list(parent, group or "dependencies")
     return [str(item) for item in found if isinstance(item, str)]
 
 
 def _poetry(document: Any, group: str | None, *, make: bool) -> Any | None:
     """The table of a Poetry project without a `[project]` that lists dependencies."""
-    if "project" in document and "dependencies" in document["project"]:
-        return None
-    tool = document.get("tool", {}).get("poetry")
-    if tool is None or "dependencies" not in tool:
+    tool = _table(_table(document, "tool"), "poetry")
+    if "dependencies" in _table(document, "project") or "dependencies" not in tool:
         return None
     if group is None:
-        return tool["dependencies"]
+        return _table(tool, "dependencies")
     tomlkit = import_needed("tomlkit")
     for name in ("group", group, "dependencies"):
         if name not in tool:
             if not make:
                 return {}
             tool.add(name, tomlkit.table(is_super_table=name != "dependencies"))
-        tool = tool[name]
+        tool = _table(tool, name)
     return tool
 
 
