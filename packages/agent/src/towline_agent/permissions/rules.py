@@ -12,7 +12,16 @@ import msgspec
 from towline_agent.permissions.part import Part
 from towline_protocol import UsageError
 
-__all__ = ["ACTIONS", "EXACT", "Rule", "exact_rule", "match", "names_something", "parse_rule"]
+__all__ = [
+    "ACTIONS",
+    "EXACT",
+    "Rule",
+    "exact_rule",
+    "match",
+    "might_match",
+    "names_something",
+    "parse_rule",
+]
 
 ACTIONS: Final = ("allow", "ask", "deny")
 """What a rule can say."""
@@ -113,6 +122,20 @@ def match(
         return named in (part.subject, whole) or (wide and named in part.also)
     subjects = (part.subject, *part.also) if wide else (part.subject,)
     return any(_fits(rule.pattern, subject, part.kind, root, wide) for subject in subjects)
+
+
+def might_match(rule: Rule, tool: str, part: Part) -> bool:
+    """Whether a rule that asks or denies might speak of a command once its words are known."""
+    if part.certain is None or rule.action == "allow" or rule.tool not in ("*", tool):
+        return False
+    if rule.pattern is None:
+        return True
+    wanted = _fold_words(_words(rule.pattern.removeprefix(EXACT)))
+    for subject in (part.subject, *part.also):
+        known = _fold_words(_words(subject))[: part.certain]
+        if wanted[: len(known)] == known[: len(wanted)]:
+            return True
+    return False
 
 
 def _fits(pattern: str, subject: str, kind: str, root: str, wide: bool) -> bool:
