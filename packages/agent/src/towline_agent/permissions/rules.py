@@ -1,6 +1,7 @@
 """Permission rules: `allow|ask|deny tool(pattern)` (A5.47)."""
 
 import functools
+import itertools
 import os
 import re
 import shlex
@@ -32,6 +33,8 @@ store from a prompt is of this kind, so that it never says more than what was se
 _TOOL: Final = r"[A-Za-z0-9_-]{1,64}|\*"
 _SHAPE: Final = r"(?s)(\S+) ([^\s(]+)(?:\((.*)\))?"
 """The pattern goes to the last bracket, so it may hold brackets, spaces and line ends itself."""
+_UNCERTAIN: Final = frozenset("$`*?[…")
+"""What a word may hold of which only the run tells what it is."""
 _BLANK: Final = re.compile(r"[*?~/\s.]*")
 """A pattern of nothing but these names nothing in particular."""
 
@@ -132,10 +135,17 @@ def might_match(rule: Rule, tool: str, part: Part) -> bool:
         return True
     wanted = _fold_words(_words(rule.pattern.removeprefix(EXACT)))
     for subject in (part.subject, *part.also):
-        known = _fold_words(_words(subject))[: part.certain]
+        words = _words(subject)
+        if subject == part.subject:
+            words = words[: part.certain]
+        known = _fold_words(tuple(itertools.takewhile(_is_certain, words)))
         if wanted[: len(known)] == known[: len(wanted)]:
             return True
     return False
+
+
+def _is_certain(word: str) -> bool:
+    return _UNCERTAIN.isdisjoint(word)
 
 
 def _fits(pattern: str, subject: str, kind: str, root: str, wide: bool) -> bool:

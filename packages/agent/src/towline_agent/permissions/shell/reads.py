@@ -218,7 +218,7 @@ def _read_git(words: Sequence[Word], known: list[str]) -> Read | None:
         return None
     for option in _options(rest):
         key = option.split("=", 1)[0]
-        if any(never.startswith(key) and len(key) > 2 for never in _GIT_NEVER):  # noqa: PLR2004
+        if any(never.startswith(key) and len(key) > 2 for never in _GIT_NEVER):
             return None
         if any(option.startswith(each) or each.startswith(key) for each in more):
             return None

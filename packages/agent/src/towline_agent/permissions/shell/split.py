@@ -90,7 +90,7 @@ def split_shell(
     except Unreadable as error:
         whole = Part(subject=command, kind="unknown", effect="exec", caution=str(error))
         control = (splitter.name_control(command),) if ".towline" in command.casefold() else ()
-        return (whole, *control)
+        return (whole, *control, *splitter.parts)
     return tuple(splitter.parts) or (Part(subject=command, kind="command", effect="read"),)
 
 
@@ -107,8 +107,11 @@ class _Splitter:
         """Take a command apart, and those in it."""
         if level > _LEVELS:
             raise Unreadable("The command holds commands in commands, too deep to be taken apart.")
-        for simple in read_commands(command):
+        script = read_commands(command)
+        for simple in script.commands:
             self._take(simple, level)
+        if script.repeats and len(self._folders) > 1:
+            raise Unreadable("The command goes to another folder, and repeats some of its parts.")
 
     def name_control(self, text: str) -> Part:
         """The part for a command that names a file of permissions somewhere in its text."""
@@ -172,6 +175,8 @@ class _Splitter:
 
     def _add_paths(self, path: str, effect: str) -> None:
         """The part of a path, from each folder that the command may stand in."""
+        if path in _FREE:
+            return
         for folder in self._folders:
             self._add(self._path_part(folder, path, effect))
 
@@ -246,14 +251,14 @@ class _Splitter:
         read = find_read(name, words[1:])
         declares = name in ("export", "declare", "typeset", "local", "readonly", "unset")
         effect = "read" if read is not None or declares else "exec"
-        known = next((place for place, word in enumerate(words) if word.value is None), None)
+        unsure = [place for place, word in enumerate(words) if word.value is None or word.glob]
         self._add(
             Part(
                 subject=subject,
                 kind="command",
                 effect=effect,
                 also=tuple(dict.fromkeys((*_other_names(words), *also))),
-                certain=known,
+                certain=unsure[0] if unsure else None,
             )
         )
         if read is not None:
@@ -264,7 +269,7 @@ class _Splitter:
     def _take_reads(self, paths: tuple[str, ...], words: tuple[Word, ...]) -> None:
         globs = {word.value for word in words if word.glob}
         for path in paths:
-            if path in globs and may_be_secret(path):
+            if path in globs and (may_be_secret(path) or _may_climb(path)):
                 part = path_part(path, effect="read", caution=f"{path!r} may name secret files.")
                 self._add(part)
             else:
@@ -294,7 +299,7 @@ def _calls_for_care(part: Part, program: str) -> bool:
 def _paths_in(word: Word) -> Iterator[str]:
     """What a word may name: itself, or what follows `=`, `@` or `:` in it."""
     value = word.value
-    if not value or len(value) > 4096:  # noqa: PLR2004 - no path is longer
+    if not value or len(value) > 4096:
         return
     seen = {value, value.split("=", 1)[-1], value.rsplit(":", 1)[-1], value.split("@", 1)[-1]}
     if value.startswith("-") and not value.startswith("--"):
@@ -302,8 +307,14 @@ def _paths_in(word: Word) -> Iterator[str]:
     yield from (path for path in seen if path and not path.startswith("-") and "\0" not in path)
 
 
+def _may_climb(pattern: str) -> bool:
+    """Whether a pattern may name the folder above, as `.*` does in some shells."""
+    return any(part[:1] == "." and part.strip(".?*[]!") == "" for part in pattern.split("/"))
+
+
 def _is_number(word: Word) -> bool:
-    return word.value is not None and word.value.rstrip("-").isdecimal() or word.value == "-"
+    value = word.value or ""
+    return value == "-" or value.rstrip("-").isdecimal()
 
 
 def _other_names(words: tuple[Word, ...]) -> Iterator[str]:

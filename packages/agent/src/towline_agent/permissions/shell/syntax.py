@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,7 @@ from towline_agent.permissions.shell.checks import (
 )
 from towline_agent.permissions.shell.words import Redirect, Simple, Word, read_word
 
-__all__ = ["load_parser", "read_commands"]
+__all__ = ["Script", "load_parser", "read_commands"]
 
 _DEPTH: Final = 60
 """Levels of nested syntax; no person reads more."""
@@ -39,6 +39,9 @@ _PLAIN: Final = frozenset(
     }
 )  # fmt: skip
 """Nodes that are understood; any other makes the command unreadable."""
+_REPEATS: Final = frozenset(
+    {"c_style_for_statement", "for_statement", "function_definition", "while_statement"}
+)
 _REDIRECTS: Final = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 
 
@@ -53,8 +56,17 @@ def load_parser() -> Callable[[bytes], Any] | None:
     return Parser(Language(tree_sitter_bash.language())).parse
 
 
-def read_commands(command: str) -> list[Simple]:
-    """The simple commands in the order in which they stand, inner ones before what holds them.
+class Script(NamedTuple):
+    """What a command line is made of."""
+
+    commands: list[Simple]
+    """The simple commands in the order in which they stand, inner ones before what holds them."""
+    repeats: bool
+    """Whether some of them may run more than once, or elsewhere than they stand."""
+
+
+def read_commands(command: str) -> Script:
+    """What a command line is made of.
 
     Raises:
         Unreadable: The grammar is not there, or it does not understand all of the command.
@@ -70,7 +82,7 @@ def read_commands(command: str) -> list[Simple]:
     reader = _Reader(source)
     reader.read(root, 0)
     reader.check_sums()
-    return reader.found
+    return Script(reader.found, reader.repeats)
 
 
 class _Reader:
@@ -78,6 +90,7 @@ class _Reader:
 
     def __init__(self, source: bytes) -> None:
         self.found: list[Simple] = []
+        self.repeats = False
         self._source = source
         self._seen = 0
         self._places: dict[int, int] = {}
@@ -119,6 +132,7 @@ class _Reader:
             raise Unreadable("The command is too deep or too long to be taken apart.")
         if node.is_missing or node.is_error or (node.is_named and node.type not in _PLAIN):
             raise Unreadable(f"The command holds {quote(node, self._source)}, which can't be read.")
+        self.repeats = self.repeats or node.type in _REPEATS
         check = CHECKS.get(node.type)
         if check is not None:
             check(node, self._source)

@@ -1,4 +1,4 @@
-"""Programs that run another command: `sudo`, `env`, `xargs`, `find -exec`, `sh -c` …"""
+"""Programs that run another command, such as `sudo`, `env`, `xargs`, `find -exec`, `sh -c`."""
 
 import re
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class _Options(msgspec.Struct, frozen=True):
 
 _WRAPPERS: Final = {
     "sudo": _Options(
-        "ughpCTRDUrt", "AbEeHiknPSsvV", ("user", "group", "host", "prompt", "chdir", "chroot"),
+        "ughpCTUrt", "AbEeHiknPSsvV", ("user", "group", "host", "prompt"),
         ("preserve-env", "set-home", "login", "non-interactive", "stdin", "background"),
         assigns=True,
     ),
@@ -56,7 +56,7 @@ _WRAPPERS: Final = {
     "builtin": _Options(),
     "exec": _Options("a", "cl"),
     "env": _Options(
-        "uC", "i0v", ("unset", "chdir"), ("ignore-environment", "null", "debug"), assigns=True
+        "u", "i0v", ("unset",), ("ignore-environment", "null", "debug"), assigns=True
     ),
     "timeout": _Options(
         "sk", "v", ("signal", "kill-after"), ("foreground", "preserve-status", "verbose"), 1
@@ -233,7 +233,7 @@ def _opened_for_xargs(words: tuple[Word, ...], rest: tuple[Word, ...]) -> tuple[
         return rest
     if len(rest) > 1 and program_name(rest[0]) in _SHELLS:
         raise Unreadable("A shell that is given lines of an input runs what can't be seen.")
-    return (rest[0], *(Word(word.source, None) for word in rest[1:]))
+    return rest[:1] + tuple(Word(word.source, None) for word in rest[1:])
 
 
 def _skip_options(words: tuple[Word, ...], options: _Options, name: str) -> int:
