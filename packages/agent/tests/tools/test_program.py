@@ -318,6 +318,17 @@ def test_a_command_that_nobody_could_read_is_refused_before_it_is_taken_apart() 
     )
 
 
+def test_all_tools_together_are_small_enough_for_a_small_window() -> None:
+    told = [
+        {"name": made.name, "description": made.description, "parameters": made.parameters}
+        for made in builtin_tools()
+    ]
+    names = [made.name for made in builtin_tools()]
+    assert names[0] == "read_file", "what is needed most is read first"
+    assert len(names) == len(set(names))
+    assert len(json.dumps(told)) < 16_000, "about 4,000 tokens"
+
+
 @settings(max_examples=60)
 @given(st.text(alphabet="ab \"'\\$1`|?[]{}=!^-@", min_size=1, max_size=12))
 def test_what_is_accepted_means_the_same_as_in_a_shell(words: str) -> None:

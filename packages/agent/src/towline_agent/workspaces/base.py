@@ -42,6 +42,8 @@ class DirEntry(msgspec.Struct, frozen=True):
     """`file`, `dir`, `link` or `other`."""
     size: int
     """Bytes; 0 for folders."""
+    mtime_ns: int = 0
+    """When the file was changed last, in nanoseconds since 1970; 0 for all else."""
 
 
 class Walk(msgspec.Struct, frozen=True):
