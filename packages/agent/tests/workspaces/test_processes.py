@@ -193,10 +193,31 @@ async def start(process):
 def output(text):
     print(text.strip(), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
-run = run_program(("sh", "-c", sys.argv[1]), root="/", timeout_s=99, on_start=start, on_output=output)
+argv = ("sh", "-c", sys.argv[1])
+run = run_program(argv, root="/", timeout_s=99, on_start=start, on_output=output)
 asyncio.run(run)
 """
 """Runs a program, and crashes when that says something."""
+
+
+def _crash(script: str) -> tuple[int, int]:
+    """Let a server crash whose program runs; gives the program, and what it told of."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, script], stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        told = [int(server.stdout.readline()) for _ in range(2)]
+        server.wait(LIMIT_S)
+    return told[0], told[1]
+
+
+@pytest.fixture
+def stranger(request: pytest.FixtureRequest) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that says that another one runs it."""
+    env = {"PROGRAM_OF": "77@5@boot", "PROGRAM_BY": request.param}
+    with subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True) as program:
+        yield program
+        program.kill()
 
 
 @pytest.mark.rules("A5.25", "S12")
@@ -210,12 +231,7 @@ asyncio.run(run)
     ids=["itself", "a daemon of it"],
 )
 async def test_what_a_crashed_server_left_running_is_found_without_a_list(script: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER, script], stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdout is not None
-        held, left = (int(server.stdout.readline()) for _ in range(2))
-        server.wait(LIMIT_S)
+    held, left = _crash(script)
     try:
         assert _alive(left)
         async with asyncio.timeout(LIMIT_S):
@@ -230,19 +246,11 @@ async def test_what_a_crashed_server_left_running_is_found_without_a_list(script
 
 @pytest.mark.rules("A5.25")
 @pytest.mark.skipif(sys.platform != "linux", reason="NO MARKS: this system shows no environments")
-@pytest.mark.parametrize("where", ["us", "another container", "nobody"])
+@pytest.mark.parametrize(
+    "stranger", [name_maker(), "2@5@boot@pid:[1]", ""], indirect=True, ids=["us", "there", "nobody"]
+)
 async def test_programs_of_who_lives_of_other_containers_and_strangers_are_no_orphans(
-    where: str,
+    stranger: "subprocess.Popen[bytes]",
 ) -> None:
-    makers = {
-        "us": name_maker(),
-        "another container": "2@5@boot@pid:[1]",
-        "nobody": "",
-    }
-    env = {"PROGRAM_OF": "77@5@boot", "PROGRAM_BY": makers[where]}
-    with subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True) as program:
-        try:
-            await end_orphans()
-            assert program.poll() is None
-        finally:
-            program.kill()
+    await end_orphans()
+    assert stranger.poll() is None

@@ -78,7 +78,7 @@ async def test_a_job_outlives_its_turn_and_the_next_one_is_reminded_of_it(
         assert not found.live
         await client.prompt(session, "does it?")
         await client.until(session, ran(2))
-        reminded = block_text(provider.requests[2].messages[-1].content)
+        reminded = provider.requests[2].trailing
         assert f"Background jobs:\njob_{process.pid} runs since" in reminded
         await client.create()
         await client.create()
