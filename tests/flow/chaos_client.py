@@ -77,6 +77,11 @@ class Way:
         self.connects = 0
         """How often a line came up."""
         self._token = token
+        self._lines: dict[str, Session] = {}
+
+    def tell(self) -> str:
+        """Where everybody stands, for whoever looks at a run that failed."""
+        return "\n".join(f"{name}: {_tell(line)}" for name, line in self._lines.items())
 
     @contextlib.asynccontextmanager
     async def open(
@@ -90,6 +95,7 @@ class Way:
         async with Client(self.url, self._token, policy=POLICY, scrollback=scrollback) as client:
             prepare(client)
             session = await persist(lambda: client.open(self.session, reader=reader))
+            self._lines[reader] = session
             keeping = asyncio.create_task(self._keep(session))
             try:
                 yield session
@@ -205,9 +211,11 @@ class Bell:
         while len(self.rung) < rings and not end.near.is_set():
             self._acted.clear()
             waits = [asyncio.create_task(event.wait()) for event in (self._acted, end.near)]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for wait in waits:
+                    wait.cancel()
 
 
 class Reader:
@@ -224,16 +232,17 @@ class Reader:
 
     async def look(self, end: End) -> SessionView:
         """Look on until all is done; gives the last view."""
-        async with self._way.open(self._name) as session:
+        async with asyncio.TaskGroup() as group, self._way.open(self._name) as session:
             follower = Follower(session)
-            following = asyncio.create_task(self._follow(session, follower))
-            going = asyncio.create_task(self._come_and_go(session))
-            await end.near.wait()
-            going.cancel()
-            await asyncio.wait([going])
+            group.create_task(self._follow(session, follower))
+            going = group.create_task(self._come_and_go(session))
+            try:
+                await end.near.wait()
+            finally:
+                going.cancel()
+                await asyncio.wait([going])
             session.start()
             view = await end.see(session)
-        await following
         self.folded = follower.view
         return view
 
@@ -274,3 +283,15 @@ async def watch(session: Session, holds: Callable[[SessionView], bool]) -> Sessi
 def _ended(view: SessionView, prompt: str) -> bool:
     idle = view.turn is None and not view.queue
     return idle and any(entry.id == prompt for entry in view.messages)
+
+
+def _tell(session: Session) -> str:
+    view = session.view
+    asked = [f"{request.tool} until {request.expires_at}" for request in view.permissions]
+    asked += [f"a person until {question.expires_at}" for question in view.questions]
+    calls = [f"{call.tool} of {call.claimed_by}" for call in view.open_calls]
+    sending = [f"{prompt.key} {prompt.state}" for prompt in view.outgoing]
+    return (
+        f"{session.connection.value!r} at {view.seq}, turn {view.turn!r}, asks {asked}, "
+        f"calls {calls}, {len(view.queue)} queued, sends {sending}"
+    )

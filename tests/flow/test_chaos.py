@@ -57,11 +57,20 @@ pytestmark = [pytest.mark.slow, pytest.mark.table]
 class Storm:
     """Does what no plan does: kills the server, and all at once to the whole network."""
 
-    def __init__(self, lane: Lane, order: dict[str, object], proxy: ChaosProxy) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        order: dict[str, object],
+        url: str,
+        proxy: ChaosProxy,
+        group: asyncio.TaskGroup,
+    ) -> None:
         self.kills = 0
         self._lane = lane
         self._order = order
+        self._url = url
         self._proxy = proxy
+        self._group = group
         self._tasks: list[asyncio.Task[None]] = []
         every = TURNS // (KILLS + 1)
         self._deaths = {every * (number + 1) for number in range(KILLS)}
@@ -69,7 +78,7 @@ class Storm:
     def said(self, number: int) -> None:
         """A turn begins: time for harm."""
         if number in self._deaths:
-            self._tasks.append(asyncio.create_task(self._kill()))
+            self._tasks.append(self._group.create_task(self._kill()))
         elif number % 3 == 1:
             harms: list[Callable[[], object]] = [
                 self._proxy.black_hole,
@@ -83,11 +92,12 @@ class Storm:
                 functools.partial(self._proxy.unauthorized, 2, contract=False),
             ]
             harm = harms[number // 3 % len(harms)]
-            self._tasks.append(asyncio.create_task(self._harm(harm)))
+            self._tasks.append(self._group.create_task(self._harm(harm)))
 
     async def over(self) -> None:
         """Wait for what is under way, and let the line be good."""
-        await asyncio.gather(*self._tasks)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         self._proxy.faults = Faults()
         self._proxy.heal()
 
@@ -95,7 +105,7 @@ class Storm:
         await pause(0.02 * self.kills)  # anywhere in the turn
         self._lane.kill()
         assert await self._lane.ended() == -signal.SIGKILL
-        await self._lane.start(self._order)
+        assert (await self._lane.start(self._order))["url"] == self._url
         self.kills += 1
 
     async def _harm(self, harm: Callable[[], object]) -> None:
@@ -180,18 +190,22 @@ async def test_fifty_turns_in_chaos_lose_nothing_and_do_nothing_twice(
             session = await _begin(url, stall.token)
             async with ChaosProxy(url, seed=seed, faults=FAULTS) as proxy:
                 way = Way(proxy.url, stall.token, session)
-                storm = Storm(lane, order, proxy)
                 end = End()
                 desk, bell = Desk(way), Bell(way, folder, chance)
                 readers = [Reader(way, name, chance) for name in ("first", "second")]
                 words = [WORDS[number % len(WORDS)].format(f"w{number}") for number in range(TURNS)]
-                async with asyncio.TaskGroup() as group:
-                    looking = [group.create_task(reader.look(end)) for reader in readers]
-                    living = group.create_task(bell.live(end))
-                    talking = group.create_task(desk.talk(words, storm.said, end))
-                    await end.near.wait()
-                    await storm.over()
-                    end.seq.set_result(await _last_seq(url, stall.token, session))
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        storm = Storm(lane, order, url, proxy, group)
+                        looking = [group.create_task(reader.look(end)) for reader in readers]
+                        living = group.create_task(bell.live(end))
+                        talking = group.create_task(desk.talk(words, storm.said, end))
+                        await end.near.wait()
+                        await storm.over()
+                        end.seq.set_result(await _last_seq(url, stall.token, session))
+                except BaseException as error:
+                    error.add_note(way.tell())
+                    raise
                 views = {
                     "desk": talking.result(),
                     "bell": living.result(),
