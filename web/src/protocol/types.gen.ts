@@ -571,13 +571,19 @@ export interface File {
 export interface FileChange {
   /** Relative to the root. */
   readonly path: string;
-  /** `created`, `changed`, `deleted` or `moved`. */
+  /** `created`, `changed`, `deleted` or `moved`; of a folder, with all that is in it. */
   readonly kind: string;
-  /** Content hash before. */
+  /** Where it stood before it was moved. */
+  readonly source?: string | null;
+  /** Content hash before; `None` for folders and links too. */
   readonly before?: string | null;
-  /** Content hash after. */
+  /** Content hash after; `None` for folders and links too. */
   readonly after?: string | null;
-  /** Unified diff. */
+  /** Permission bits before, if they changed. */
+  readonly before_mode?: number | null;
+  /** Permission bits after, if they changed. */
+  readonly after_mode?: number | null;
+  /** Unified diff; `None` for what is no text. */
   readonly diff?: string | null;
   /** Whether `diff` is only the head of it. */
   readonly truncated?: boolean;

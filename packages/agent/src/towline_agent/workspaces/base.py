@@ -43,7 +43,7 @@ class DirEntry(msgspec.Struct, frozen=True):
     size: int
     """Bytes; 0 for folders."""
     mtime_ns: int = 0
-    """When a file was changed last, in nanoseconds since 1970; 0 for all else."""
+    """When the file was changed last, in nanoseconds since 1970; 0 for all else."""
 
 
 class Walk(msgspec.Struct, frozen=True):

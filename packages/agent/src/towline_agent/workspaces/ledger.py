@@ -103,9 +103,15 @@ def _change(entry: _Entry) -> FileChange:
         diff = diff_bytes(
             before and before.data, after and after.data, entry.path, source=entry.source
         )
+    modes = (before.mode, after.mode) if before and after else (None, None)
+    if modes[0] == modes[1]:
+        modes = (None, None)
     return FileChange(
         path=_told(entry.path),
         kind=kind,
+        source=None if entry.source is None else _told(entry.source),
+        before_mode=modes[0],
+        after_mode=modes[1],
         before=before.hash if before else None,
         after=after.hash if after else None,
         diff=diff.text if diff else None,

@@ -6,21 +6,30 @@ import os
 import stat
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from towline_agent.workspaces.base import Edit, FileData, Keeper, ProgramResult, Walk
 from towline_agent.workspaces.edit import apply_edits
-from towline_agent.workspaces.fence import FILE_FLAGS, Fence
+from towline_agent.workspaces.fence import FILE_FLAGS, FOLDER_FLAGS, Fence, is_below
 from towline_agent.workspaces.paths import failed_path, too_big
 from towline_agent.workspaces.program import run_program
 from towline_agent.workspaces.threads import FILES, run_to_the_end
 from towline_agent.workspaces.walk import walk_folder
 from towline_protocol import FileChange, Process
 
-__all__ = ["READ_MAX_BYTES", "LocalWorkspace"]
+__all__ = ["READ_MAX_BYTES", "LocalWorkspace", "OpenFolder"]
 
 READ_MAX_BYTES: Final = 16 * 2**20
 """Bytes of one file that are read into memory; source and logs of any use are smaller."""
+
+
+class OpenFolder(NamedTuple):
+    """A folder that is held open, so that what is searched is what was judged."""
+
+    fd: int
+    """The open folder; whoever asked for it closes it."""
+    hidden: tuple[str, ...]
+    """What must not be looked at, as paths below it."""
 
 
 class LocalWorkspace:
@@ -106,12 +115,31 @@ class LocalWorkspace:
             stdin=stdin,
         )
 
+    async def open_folder(self, path: str) -> OpenFolder:
+        """Open a folder for a program of ours that only reads, such as a search.
+
+        Raises:
+            ToolDenied: The path leads outside.
+            ToolError: It is missing, no folder or unreadable.
+        """
+        return await FILES.run(lambda: self._open_folder(path))
+
     def grant(self, paths: frozenset[str]) -> Self:
         """The same folder, with these real, absolute paths outside reachable too."""
         granted = copy.copy(self)
         fence = self._fence
         granted._fence = Fence(fence.root, fence.hidden, fence.granted | paths)
         return granted
+
+    def _open_folder(self, path: str) -> OpenFolder:
+        place = self._fence.judge(path)
+        try:
+            fd = self._fence.open(place, FOLDER_FLAGS)
+        except OSError as error:
+            raise failed_path(path, error) from error
+        reals = (os.path.realpath(folder) for folder in self._fence.hidden)
+        hidden = (os.path.relpath(real, place.real) for real in reals if is_below(real, place.real))
+        return OpenFolder(fd, tuple(hidden))
 
     def _apply(self, edits: tuple[Edit, ...]) -> list[FileChange]:
         with self._turn:
