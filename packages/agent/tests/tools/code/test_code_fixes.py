@@ -153,12 +153,12 @@ async def test_the_mark_and_line_ends_of_a_file_are_kept(
 async def test_what_looks_at_edits_is_heard(
     make_context: Any, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def look(_: Any, changes: Any) -> str:
-        return f"looked at {[change.path for change in changes]}"
+    async def look(_: Any, changed: Any) -> str:
+        return f"looked at {dict(changed)}"
 
     monkeypatch.setattr(after_edit, "AFTER_EDIT", [look])
     text = await ask(make_context({"a.py": "x=1\n"}), format_file, path="a.py")
-    assert text.endswith("looked at ['a.py']")
+    assert text.endswith("looked at {'a.py': b'x=1\\n'}")
 
 
 def _fix(begin: tuple[int, int], end: tuple[int, int], words: str, line: int = 1) -> Fix:
