@@ -24,7 +24,7 @@ export const STRUCTS: Record<string, string> = {
   Fallback: "type=fallback from to fault:Fault",
   Fault: "code message retry? retry_after_s?:n| scope?:| reason?:| details?:a{}|",
   File: "type=file name media_type data?:| file?:|",
-  FileChange: "path kind before?:| after?:| diff?:| truncated?:b",
+  FileChange: "path kind source?:| before?:| after?:| before_mode?:i| after_mode?:i| diff?:| truncated?:b",
   FilesChanged: "type=files_changed call changes:FileChange[]",
   Gap: "requested last:i reason",
   Hello: "log last_seq:i now server_version web_build?:|",
