@@ -20,6 +20,7 @@ from towline_agent.permissions.shell.reads import find_read
 from towline_agent.permissions.shell.syntax import read_commands
 from towline_agent.permissions.shell.words import PIPE, Redirect, Simple, Word, join_words
 from towline_agent.permissions.shell.wrappers import (
+    RESERVED,
     Inner,
     find_inner,
     is_transparent,
@@ -207,6 +208,8 @@ class _Splitter:
                 )
             )
             return
+        if words[0].source in RESERVED - {"time", "coproc"}:  # the grammar took syntax for a name
+            raise Unreadable(f"The command can't be read at {join_words(words)[:_WORD_SHOWN]!r}.")
         if name in ("cd", "pushd", "popd"):
             self._take_folder(words)
             return
