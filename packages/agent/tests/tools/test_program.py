@@ -150,12 +150,12 @@ async def test_the_network_and_the_background_are_shown_and_asked_for(tmp_path: 
     context = MemoryContext(MemoryWorkspace())
     plain = await _look(context, run_program, command="make all")
     assert [(part.subject, part.kind, part.effect) for part in plain.parts] == [
-        ("make all", "command", None)
+        ("make all", "command", "exec")
     ]
     assert plain.whole == "make all"
     both = await _look(context, run_program, command="npm ci", network=True, background=True)
     assert [(part.subject, part.effect) for part in both.parts] == [
-        ("npm ci", None),
+        ("npm ci", "exec"),
         ("network", "network"),
     ]
     assert both.whole != "npm ci", "a rule for the one is none for the other"
