@@ -34,8 +34,10 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.policy import MODES
-from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.doubt import Allowed, Judge
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import MODES, Policy
+from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import (
     ArgumentsPiece,
@@ -69,6 +71,7 @@ from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 __all__ = [
     "CA_SETTING",
     "EFFECTS",
+    "EXACT",
     "LOCAL_MODEL_FACTS",
     "MODES",
     "OAUTH_SERVICES",
@@ -78,6 +81,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentRunner",
+    "Allowed",
     "Answerer",
     "Anthropic",
     "AnthropicFlags",
@@ -101,6 +105,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Judge",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
@@ -123,8 +128,10 @@ __all__ = [
     "OutputSpec",
     "OwnCommand",
     "Paced",
+    "Part",
     "Piece",
     "Plan",
+    "Policy",
     "ProgramResult",
     "Provider",
     "ProviderError",
@@ -170,6 +177,7 @@ __all__ = [
     "cut_lines",
     "discover",
     "discover_local",
+    "exact_rule",
     "expand_command",
     "fact_file",
     "find_commands",

@@ -29,8 +29,10 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.policy import MODES
-from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.doubt import Allowed, Judge
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import MODES, Policy
+from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
 from towline_agent.permissions.secret import is_secret
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.project.command import OwnCommand, expand_command, read_command
@@ -110,6 +112,7 @@ from towline_agent.workspaces.processes import kill_process
 __all__ = [
     "CA_SETTING",
     "EFFECTS",
+    "EXACT",
     "LOCAL_MODEL_FACTS",
     "MODES",
     "OAUTH_SERVICES",
@@ -119,6 +122,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentRunner",
+    "Allowed",
     "Answerer",
     "Anthropic",
     "AnthropicFlags",
@@ -142,6 +146,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Judge",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
@@ -164,8 +169,10 @@ __all__ = [
     "OutputSpec",
     "OwnCommand",
     "Paced",
+    "Part",
     "Piece",
     "Plan",
+    "Policy",
     "ProgramResult",
     "Provider",
     "ProviderError",
@@ -211,6 +218,7 @@ __all__ = [
     "cut_lines",
     "discover",
     "discover_local",
+    "exact_rule",
     "expand_command",
     "fact_file",
     "find_commands",
