@@ -198,6 +198,7 @@ class Agents:
 
     async def aclose(self) -> None:
         """Give back the providers' connections."""
+        self.projects.policies.close()
         for line, _ in self._lines.values():
             await line.aclose()
         if self._closing:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from towline_agent import CallRecord, Rule, Spent, Start, parse_rule
+from towline_agent import EXACT, CallRecord, Rule, Spent, Start, exact_rule, parse_rule
 from towline_protocol import (
     Broken,
     CallId,
@@ -377,11 +377,19 @@ def _resolve(loaded: Loaded, event: PermissionResolved) -> None:
         return
     loaded.resolved[event.permission] = event
     _record(loaded, request.call, decision=event)
-    if event.option != "allow_session":
+    if event.option not in ("allow_session", "allow_always"):
         return
     for option in request.options:
         if option.id == event.option and option.rule is not None:
-            loaded.rules.append(parse_rule(option.rule))
+            loaded.rules.append(_stored_rule(option.rule))
+
+
+def _stored_rule(text: str) -> Rule:
+    """The rule of an answer: it names what was seen, in old logs without the sign for that."""
+    rule = parse_rule(text)
+    if rule.pattern is None or rule.pattern.startswith(EXACT):
+        return rule
+    return exact_rule(rule.action, rule.tool, rule.pattern)
 
 
 _PLACED: Final = frozenset({Compacted, Notice, PromptDelivered, Reverted, SessionClosed})

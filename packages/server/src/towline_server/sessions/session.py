@@ -79,7 +79,13 @@ class Session:
         """What waits for a turn."""
         self.waiting = OpenRequests(clock)
         """What waits for people."""
-        self.requests = Requests(log, clock=clock, patience=patience, waiting=self.waiting)
+        self.requests = Requests(
+            log,
+            clock=clock,
+            patience=patience,
+            waiting=self.waiting,
+            policies=agents.projects.policies,
+        )
         """What people are asked to allow."""
         self.questions = Questions(log, clock=clock, patience=patience, waiting=self.waiting)
         """What people are asked."""

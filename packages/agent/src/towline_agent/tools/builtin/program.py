@@ -11,6 +11,7 @@ import msgspec
 
 from towline_agent.errors import ToolError
 from towline_agent.permissions.part import Part
+from towline_agent.permissions.shell.split import split_shell
 from towline_agent.tools.builtin.command import check_command, split_command
 from towline_agent.tools.builtin.ending import tell_end
 from towline_agent.tools.builtin.jobs import JOB_MAX_S, Jobs, show_job
@@ -80,8 +81,8 @@ async def _look_at(
     network, stdin = bool(arguments.get("network")), str(arguments.get("stdin") or "")
     parts = await FILES.run(lambda: _split(workspace, command))
     subject = _subject_of(command, stdin)
-    if stdin:
-        parts = (*parts, Part(subject=subject, kind="command"))
+    if stdin:  # what a program reads may be a program too
+        parts = tuple([_with_input(part, stdin) for part in parts])
     notes = [about, await _tell_confinement(workspace, network=network)]
     if arguments.get("background"):
         notes.append(f"In the background, for {JOB_MAX_S / 3600:g} hours at most.")
@@ -108,6 +109,12 @@ def _split(workspace: Workspace, command: str) -> tuple[Part, ...]:
     if isinstance(workspace, LocalWorkspace):
         return split_shell(command, root=workspace.root, real=os.path.realpath)
     return split_shell(command, root=workspace.root)
+
+
+def _with_input(part: Part, stdin: str) -> Part:
+    if part.kind != "command" or part.effect == "read":
+        return part
+    return msgspec.structs.replace(part, subject=_subject_of(part.subject, stdin))
 
 
 async def _tell_confinement(workspace: Workspace, *, network: bool) -> str:
@@ -159,7 +166,7 @@ async def _carry_out(
     )
 
 
-async def _look_at_program(context: ToolContext, arguments: dict[str, Any]) -> Look:
+async def _look_at_command(context: ToolContext, arguments: dict[str, Any]) -> Look:
     return await _look_at(context.workspace, _command_of(arguments), arguments)
 
 
@@ -171,7 +178,7 @@ async def _look_at_program(context: ToolContext, arguments: dict[str, Any]) -> L
     subject=_command_of,
     preview=lambda arguments: Preview(kind="command", text=_command_of(arguments)),
     verify=lambda arguments: split_command(_command_of(arguments)),
-    look=_look_at_program,
+    look=_look_at_command,
 )
 async def run_program(
     context: ToolContext,
@@ -210,7 +217,7 @@ async def run_program(
     subject=_command_of,
     preview=lambda arguments: Preview(kind="command", text=_command_of(arguments)),
     verify=lambda arguments: check_command(_command_of(arguments)),
-    look=_look_at_program,
+    look=_look_at_command,
 )
 async def shell(
     context: ToolContext,
