@@ -34,8 +34,10 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.policy import MODES
-from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.doubt import Allowed, Judge
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import MODES, Policy
+from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import (
     ArgumentsPiece,
@@ -61,6 +63,7 @@ from towline_agent.providers.transport import (
     TransportFailed,
 )
 from towline_agent.tools.function import ToolHandler, make_tool, tool
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
@@ -69,6 +72,7 @@ from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 __all__ = [
     "CA_SETTING",
     "EFFECTS",
+    "EXACT",
     "LOCAL_MODEL_FACTS",
     "MODES",
     "OAUTH_SERVICES",
@@ -78,6 +82,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentRunner",
+    "Allowed",
     "Answerer",
     "Anthropic",
     "AnthropicFlags",
@@ -101,12 +106,14 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Judge",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
@@ -120,9 +127,12 @@ __all__ = [
     "OpenAIResponses",
     "OutcomeUnknown",
     "OutputSpec",
+    "OwnCommand",
     "Paced",
+    "Part",
     "Piece",
     "Plan",
+    "Policy",
     "ProgramResult",
     "Provider",
     "ProviderError",
@@ -153,6 +163,7 @@ __all__ = [
     "ToolInputInvalid",
     "ToolOutput",
     "ToolSpec",
+    "ToolState",
     "ToolTimeout",
     "Toolset",
     "Transport",
@@ -165,13 +176,22 @@ __all__ = [
     "compact",
     "connect",
     "cost",
+    "cut_lines",
     "discover",
     "discover_local",
+    "end_orphans",
+    "exact_rule",
+    "expand_command",
     "fact_file",
+    "find_commands",
+    "find_instructions",
+    "find_mentions",
+    "find_paths",
     "find_tools",
     "installed_providers",
     "is_for_words",
-    "kill_process",
+    "is_secret",
+    "kill_left",
     "known_model",
     "known_names",
     "list_models",
@@ -181,15 +201,36 @@ __all__ = [
     "model_facts",
     "parse_pasted_token",
     "parse_rule",
+    "read_command",
     "run_turn",
     "show_key",
+    "suggest_starts",
     "system_prompt",
     "tool",
     "tool_specs",
     "vendor_keys",
+    "wrap_text",
 ]
 
 _LATE: Final = {
+    "towline_agent.permissions.secret": ("is_secret",),
+    "towline_agent.project.command": (
+        "OwnCommand",
+        "expand_command",
+        "read_command",
+    ),
+    "towline_agent.project.folder": (
+        "find_commands",
+        "find_paths",
+    ),
+    "towline_agent.project.instructions": ("find_instructions",),
+    "towline_agent.project.mention": (
+        "Mention",
+        "cut_lines",
+        "find_mentions",
+    ),
+    "towline_agent.project.suggest": ("suggest_starts",),
+    "towline_agent.project.tag": ("wrap_text",),
     "towline_agent.providers.anthropic.flags": ("AnthropicFlags",),
     "towline_agent.providers.anthropic.provider": ("Anthropic",),
     "towline_agent.providers.catalog": (
@@ -232,7 +273,7 @@ _LATE: Final = {
     "towline_agent.tools.registry": ("find_tools",),
     "towline_agent.tools.spawn": ("AgentRunner", "make_spawn_agent"),
     "towline_agent.workspaces.local": ("LocalWorkspace",),
-    "towline_agent.workspaces.processes": ("kill_process",),
+    "towline_agent.workspaces.processes": ("end_orphans", "kill_left"),
     "towline_agent.shrink": ("compact",),
 }
 """What only some programs need, by module: imported when they ask for it. Type checkers read

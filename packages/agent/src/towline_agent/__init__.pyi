@@ -29,9 +29,18 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.policy import MODES
-from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.doubt import Allowed, Judge
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import MODES, Policy
+from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
+from towline_agent.permissions.secret import is_secret
 from towline_agent.plan import CallRecord, Plan
+from towline_agent.project.command import OwnCommand, expand_command, read_command
+from towline_agent.project.folder import find_commands, find_paths
+from towline_agent.project.instructions import find_instructions
+from towline_agent.project.mention import Mention, cut_lines, find_mentions
+from towline_agent.project.suggest import suggest_starts
+from towline_agent.project.tag import wrap_text
 from towline_agent.providers.anthropic.flags import AnthropicFlags
 from towline_agent.providers.anthropic.provider import Anthropic
 from towline_agent.providers.base import (
@@ -93,16 +102,18 @@ from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.registry import find_tools
 from towline_agent.tools.spawn import AgentRunner, make_spawn_agent
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
 from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 from towline_agent.workspaces.local import LocalWorkspace
-from towline_agent.workspaces.processes import kill_process
+from towline_agent.workspaces.processes import end_orphans, kill_left
 
 __all__ = [
     "CA_SETTING",
     "EFFECTS",
+    "EXACT",
     "LOCAL_MODEL_FACTS",
     "MODES",
     "OAUTH_SERVICES",
@@ -112,6 +123,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentRunner",
+    "Allowed",
     "Answerer",
     "Anthropic",
     "AnthropicFlags",
@@ -135,12 +147,14 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Judge",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
@@ -154,9 +168,12 @@ __all__ = [
     "OpenAIResponses",
     "OutcomeUnknown",
     "OutputSpec",
+    "OwnCommand",
     "Paced",
+    "Part",
     "Piece",
     "Plan",
+    "Policy",
     "ProgramResult",
     "Provider",
     "ProviderError",
@@ -187,6 +204,7 @@ __all__ = [
     "ToolInputInvalid",
     "ToolOutput",
     "ToolSpec",
+    "ToolState",
     "ToolTimeout",
     "Toolset",
     "Transport",
@@ -199,13 +217,22 @@ __all__ = [
     "compact",
     "connect",
     "cost",
+    "cut_lines",
     "discover",
     "discover_local",
+    "end_orphans",
+    "exact_rule",
+    "expand_command",
     "fact_file",
+    "find_commands",
+    "find_instructions",
+    "find_mentions",
+    "find_paths",
     "find_tools",
     "installed_providers",
     "is_for_words",
-    "kill_process",
+    "is_secret",
+    "kill_left",
     "known_model",
     "known_names",
     "list_models",
@@ -215,10 +242,13 @@ __all__ = [
     "model_facts",
     "parse_pasted_token",
     "parse_rule",
+    "read_command",
     "run_turn",
     "show_key",
+    "suggest_starts",
     "system_prompt",
     "tool",
     "tool_specs",
     "vendor_keys",
+    "wrap_text",
 ]

@@ -13,6 +13,7 @@ from towline_agent.workspaces.edit import apply_edits
 from towline_agent.workspaces.fence import FILE_FLAGS, FOLDER_FLAGS, Fence, is_below
 from towline_agent.workspaces.paths import failed_path, too_big
 from towline_agent.workspaces.program import run_program
+from towline_agent.workspaces.sandbox import Confinement
 from towline_agent.workspaces.threads import FILES, run_to_the_end
 from towline_agent.workspaces.walk import walk_folder
 from towline_protocol import FileChange, Process
@@ -40,6 +41,10 @@ class LocalWorkspace:
         hidden: Folders that count as outside even where they lie in the root, such as the one in
             which towline keeps its own data (A5.8).
         keeper: Told of every path that edits touch.
+        sandbox: Whether programs run in one: one of `SANDBOXES` (A5.21).
+
+    Raises:
+        UsageError: There is no such choice.
     """
 
     def __init__(
@@ -48,10 +53,13 @@ class LocalWorkspace:
         *,
         hidden: Sequence[str | os.PathLike[str]] = (),
         keeper: Keeper | None = None,
+        sandbox: str = "auto",
     ) -> None:
         self.root = os.path.abspath(root)
         """The folder, absolute, as the model is told it."""
         self._fence = Fence(self.root, tuple(os.path.abspath(folder) for folder in hidden))
+        self.confinement = Confinement(self.root, mode=sandbox, hidden=self._fence.hidden)
+        """What its programs are kept in by."""
         self._keeper = keeper
         self._turn = threading.Lock()  # one edit at a time, as a keeper is promised
 
@@ -81,7 +89,7 @@ class LocalWorkspace:
             ToolError: A file is not as an edit expects it, something stands at the target of a
                 move, or the disk refuses.
         """
-        return tuple(await run_to_the_end(FILES.run(lambda: self._apply(edits))))
+        return await run_to_the_end(FILES.run(lambda: self._apply(edits)))
 
     async def run(
         self,
@@ -93,7 +101,7 @@ class LocalWorkspace:
         stdin: bytes = b"",
         network: bool = False,
     ) -> ProgramResult:
-        """Run a program in its own process group and session.
+        """Run a program in its own process group and session, in a sandbox if there is one.
 
         Args:
             argv: The program and its arguments; no shell reads them.
@@ -113,6 +121,9 @@ class LocalWorkspace:
             on_start=on_start,
             on_output=on_output,
             stdin=stdin,
+            network=network,
+            confinement=self.confinement,
+            writable=self._fence.granted,
         )
 
     async def open_folder(self, path: str) -> OpenFolder:
@@ -141,7 +152,7 @@ class LocalWorkspace:
         hidden = (os.path.relpath(real, place.real) for real in reals if is_below(real, place.real))
         return OpenFolder(fd, tuple(hidden))
 
-    def _apply(self, edits: tuple[Edit, ...]) -> list[FileChange]:
+    def _apply(self, edits: tuple[Edit, ...]) -> tuple[FileChange, ...]:
         with self._turn:
             return apply_edits(self._fence, self._keeper, edits)
 

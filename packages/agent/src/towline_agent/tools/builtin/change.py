@@ -91,12 +91,21 @@ async def carry_out(context: ToolContext, plan: Plan) -> ToolOutput:
         ToolError: A file is not as it was when it was looked at; nothing has changed.
     """
     _check_bases(context.bases, plan.bases)
+    written = [edit.path for edit in plan.edits if isinstance(edit, Put)]
+    before = {path: await _read_bytes(context.workspace, path) for path in written}
     changes = await context.workspace.apply(plan.edits)
     _note(context.state.get(Seen), plan.edits)
-    written = tuple(edit.path for edit in plan.edits if isinstance(edit, Put))
-    found = await tell_after_edit(context, written)
+    found = await tell_after_edit(context, before)
     text = f"{plan.told}\n{found}" if found else plan.told
     return ToolOutput(content=(Text(text=text),), changes=changes)
+
+
+async def _read_bytes(workspace: Workspace, path: str) -> bytes:
+    """A file's bytes; empty for one that is to be made."""
+    try:
+        return (await workspace.read(path)).data
+    except ToolError:
+        return b""
 
 
 def _check_bases(looked: Mapping[str, str], now: Mapping[str, str]) -> None:
