@@ -169,6 +169,14 @@ async def test_encoding_mark_and_line_ends_are_kept(
 
 
 @pytest.mark.rules("A5.5")
+async def test_lines_that_stay_keep_the_ends_they_have(make: Make) -> None:
+    context = make({"a.txt": b"one\r\ntwo\nthree\rfour"})
+    await context.use(read_file, path="a.txt")
+    await context.use(edit_file, path="a.txt", edits=_edits(("two\nthree", "2\nthree")))
+    assert await _data(context, "a.txt") == b"one\r\n2\nthree\rfour"
+
+
+@pytest.mark.rules("A5.5")
 async def test_what_an_encoding_can_not_hold_is_told(make: Make) -> None:
     context = make({"a.txt": b"\xe4\n"})
     await context.use(read_file, path="a.txt")
