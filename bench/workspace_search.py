@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 from towline_agent.tools.builtin import search
 from towline_agent.tools.builtin.search import search_text
@@ -84,9 +85,8 @@ def main() -> None:
                 rows["rg"].append(timed(alone))
                 rows["ours"].append(timed(ours))
                 if turn < 3:
-                    search.find_rg = lambda: None
-                    rows["python"].append(timed(ours))
-                    search.find_rg = find_rg
+                    with mock.patch.object(search, "find_rg", return_value=None):
+                        rows["python"].append(timed(ours))
             # the best of each: what else the machine does can only make a turn longer
             floor, with_rg, with_python = (min(took) for took in rows.values())
             over, times = with_rg - floor, with_python / floor
