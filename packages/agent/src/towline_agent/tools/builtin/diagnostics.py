@@ -64,6 +64,7 @@ async def get_diagnostics(context: ToolContext, path: str) -> str:
 @tool(
     effect="read",
     idempotent=True,
+    timeout_s=240.0,  # ruff, ty and the files by themselves have bounds of their own
     title=lambda arguments: f"Check the project in {arguments['path']}",
     look=look_at("read"),
 )
