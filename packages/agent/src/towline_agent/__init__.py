@@ -63,6 +63,7 @@ from towline_agent.providers.transport import (
     TransportFailed,
 )
 from towline_agent.tools.function import ToolHandler, make_tool, tool
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
@@ -162,6 +163,7 @@ __all__ = [
     "ToolInputInvalid",
     "ToolOutput",
     "ToolSpec",
+    "ToolState",
     "ToolTimeout",
     "Toolset",
     "Transport",
@@ -177,6 +179,7 @@ __all__ = [
     "cut_lines",
     "discover",
     "discover_local",
+    "end_orphans",
     "exact_rule",
     "expand_command",
     "fact_file",
@@ -188,7 +191,7 @@ __all__ = [
     "installed_providers",
     "is_for_words",
     "is_secret",
-    "kill_process",
+    "kill_left",
     "known_model",
     "known_names",
     "list_models",
@@ -270,7 +273,7 @@ _LATE: Final = {
     "towline_agent.tools.registry": ("find_tools",),
     "towline_agent.tools.spawn": ("AgentRunner", "make_spawn_agent"),
     "towline_agent.workspaces.local": ("LocalWorkspace",),
-    "towline_agent.workspaces.processes": ("kill_process",),
+    "towline_agent.workspaces.processes": ("end_orphans", "kill_left"),
     "towline_agent.shrink": ("compact",),
 }
 """What only some programs need, by module: imported when they ask for it. Type checkers read

@@ -102,12 +102,13 @@ from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.registry import find_tools
 from towline_agent.tools.spawn import AgentRunner, make_spawn_agent
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
 from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 from towline_agent.workspaces.local import LocalWorkspace
-from towline_agent.workspaces.processes import kill_process
+from towline_agent.workspaces.processes import end_orphans, kill_left
 
 __all__ = [
     "CA_SETTING",
@@ -203,6 +204,7 @@ __all__ = [
     "ToolInputInvalid",
     "ToolOutput",
     "ToolSpec",
+    "ToolState",
     "ToolTimeout",
     "Toolset",
     "Transport",
@@ -218,6 +220,7 @@ __all__ = [
     "cut_lines",
     "discover",
     "discover_local",
+    "end_orphans",
     "exact_rule",
     "expand_command",
     "fact_file",
@@ -229,7 +232,7 @@ __all__ = [
     "installed_providers",
     "is_for_words",
     "is_secret",
-    "kill_process",
+    "kill_left",
     "known_model",
     "known_names",
     "list_models",

@@ -62,6 +62,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     daily_cost: float | None = None
     """US dollars that each user's day (UTC) may cost, as far as prices are known; `None` for no
     bound."""
+    sandbox: str = "auto"
+    """Where agents' programs run (A5.21): `auto` in a sandbox if there is one, `off` in none,
+    `required` in one or not at all."""
     server_name: str = "towline"
     """What the server calls itself on screens."""
     hosts: tuple[str, ...] = ()
@@ -242,6 +245,7 @@ _KEYS: Final[dict[str, _Key]] = {
     "orphan_turn_s": _Key(_window, _SECONDS, float),
     "live_sessions": _Key(_sessions, f"a whole number from 1 to {_MOST_SESSIONS}", int),
     "daily_cost": _Key(_dollars, "a number of US dollars above 0", float),
+    "sandbox": _Key(_one_of("auto", "off", "required"), "'auto', 'off' or 'required'"),
     "server_name": _Key(_text, "some text"),
     "hosts": _Key(_hosts, "a list of names without ports, such as 'desk.example.org'", _split_list),
     "url": _Key(_url, "an address without a path, such as 'https://desk.example.org'"),

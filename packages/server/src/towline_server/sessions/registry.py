@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Clock, Mint
+from towline_agent import Clock, Mint, end_orphans
 from towline_protocol import (
     Block,
     CreateSession,
@@ -111,6 +111,7 @@ class Sessions:
             How many sessions were taken up again.
         """
         self._live.start()
+        await end_orphans()  # also jobs of sessions that nobody opens
         await self._endings.start()
         resumed = 0
         for row in await self._unfinished():

@@ -11,7 +11,6 @@ import msgspec
 
 from towline_agent.errors import ToolError
 from towline_agent.permissions.part import Part
-from towline_agent.permissions.shell.split import split_shell
 from towline_agent.tools.builtin.command import check_command, split_command
 from towline_agent.tools.builtin.ending import tell_end
 from towline_agent.tools.builtin.jobs import JOB_MAX_S, Jobs, show_job
@@ -79,9 +78,8 @@ async def _look_at(
 ) -> Look:
     """What running a command would do, and what a person should see of it (A5.22, A5.59)."""
     network, stdin = bool(arguments.get("network")), str(arguments.get("stdin") or "")
+    parts = await FILES.run(lambda: _split(workspace, command))
     subject = _subject_of(command, stdin)
-    root = workspace.root
-    parts = await FILES.run(lambda: split_shell(command, root=root, real=os.path.realpath))
     if stdin:  # what a program reads may be a program too
         parts = tuple([_with_input(part, stdin) for part in parts])
     notes = [about, await _tell_confinement(workspace, network=network)]
@@ -100,6 +98,16 @@ async def _look_at(
         preview=Preview(kind="command", text=text),
         bases={} if bases is None else bases,
     )
+
+
+def _split(workspace: Workspace, command: str) -> tuple[Part, ...]:
+    """The parts of a command, those of an inner `sh -c` too (A5.64). Blocks."""
+    # A grammar is loaded with it.
+    from towline_agent.permissions.shell.split import split_shell
+
+    if isinstance(workspace, LocalWorkspace):
+        return split_shell(command, root=workspace.root, real=os.path.realpath)
+    return split_shell(command, root=workspace.root)
 
 
 def _with_input(part: Part, stdin: str) -> Part:
