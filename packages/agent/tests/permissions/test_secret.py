@@ -154,7 +154,7 @@ async def test_a_place_outside_is_read_only_if_a_rule_or_a_person_allows_it(
         ("create_file", {"path": ".towline/permissions.toml", "content": "rules = []"}),
         ("write_file", {"path": ".towline/permissions.toml", "content": "rules = []"}),
         ("create_dir", {"path": ".towline"}),
-        ("move_path", {"path": "src", "to": ".towline"}),
+        ("move_path", {"source": "src", "target": ".towline"}),
         ("shell", {"command": "mkdir .towline && echo 'rules = []' > .towline/permissions.toml"}),
         ("shell", {"command": "cp src/a.txt .mcp.json"}),
         ("run_program", {"command": "cp src/a.txt .mcp.json"}),
