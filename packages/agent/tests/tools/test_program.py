@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from towline_agent.errors import ToolError, ToolInputInvalid
-from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.builtin.command import COMMAND_MAX_CHARS, split_command
 from towline_agent.tools.builtin.ending import tell_end
 from towline_agent.tools.builtin.program import (

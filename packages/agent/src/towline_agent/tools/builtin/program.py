@@ -11,7 +11,6 @@ import msgspec
 
 from towline_agent.errors import ToolError
 from towline_agent.permissions.part import Part
-from towline_agent.permissions.shell.split import split_shell
 from towline_agent.tools.builtin.command import check_command, split_command
 from towline_agent.tools.builtin.ending import tell_end
 from towline_agent.tools.builtin.jobs import JOB_MAX_S, Jobs, show_job
