@@ -124,9 +124,8 @@ def main() -> None:
                     with mock.patch.object(search, "find_rg", return_value=None):
                         rows["python"].append(measure(ours))
             show(name, *(best(costs) for costs in rows.values()))
-    print(
-        f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; by the clock only an idle one tells"
-    )
+    load, cores = os.getloadavg()[0], os.cpu_count()
+    print(f"load {load:.1f} on {cores} cores; the clock tells only where nothing else runs")
 
 
 if __name__ == "__main__":
