@@ -64,9 +64,13 @@ from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
-from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
+from towline_agent.workspaces.base import DirEntry, Keeper, ProgramResult, Workspace
 
 __all__ = [
+    "Checkpoints",
+    "Keeper",
+    "KeptTurn",
+    "RevertOutcome",
     "CA_SETTING",
     "EFFECTS",
     "LOCAL_MODEL_FACTS",
@@ -231,6 +235,7 @@ _LATE: Final = {
     "towline_agent.tools.output": ("OutputSpec",),
     "towline_agent.tools.registry": ("find_tools",),
     "towline_agent.tools.spawn": ("AgentRunner", "make_spawn_agent"),
+    "towline_agent.workspaces.checkpoints": ("Checkpoints", "KeptTurn", "RevertOutcome"),
     "towline_agent.workspaces.local": ("LocalWorkspace",),
     "towline_agent.workspaces.processes": ("kill_process",),
     "towline_agent.shrink": ("compact",),

@@ -96,11 +96,16 @@ from towline_agent.tools.spawn import AgentRunner, make_spawn_agent
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
-from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
+from towline_agent.workspaces.base import DirEntry, Keeper, ProgramResult, Workspace
+from towline_agent.workspaces.checkpoints import Checkpoints, KeptTurn, RevertOutcome
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import kill_process
 
 __all__ = [
+    "Checkpoints",
+    "Keeper",
+    "KeptTurn",
+    "RevertOutcome",
     "CA_SETTING",
     "EFFECTS",
     "LOCAL_MODEL_FACTS",

@@ -36,6 +36,7 @@ from towline_server.sessions.agents import Agents, AgentSpec, Connect
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.deadline import Patience
 from towline_server.sessions.files import Files
+from towline_server.sessions.kept_files import KeptFiles
 from towline_server.sessions.registry import Sessions
 from towline_server.store import attachments, idempotency, meta, tombstones
 from towline_server.store.sqlite_store import SqliteStore, open_store
@@ -241,6 +242,7 @@ async def build_app(
     sessions = Sessions(
         store,
         files=files,
+        kept=KeptFiles(config.data_dir / "checkpoints", clock.now_ms),
         agents=fleet,
         clock=clock,
         mint=mint,

@@ -23,6 +23,13 @@ from towline_protocol.commands.auth import (
     UserList,
 )
 from towline_protocol.commands.body import Problem
+from towline_protocol.commands.checkpoint import (
+    Checkpoint,
+    CheckpointList,
+    RevertTurn,
+    TurnDiff,
+    TurnReverted,
+)
 from towline_protocol.commands.client_call import (
     ClaimCall,
     ClientBlock,
@@ -86,6 +93,8 @@ __all__ = [
     "Capabilities",
     "ChangePassword",
     "ChangeProvider",
+    "Checkpoint",
+    "CheckpointList",
     "Claim",
     "ClaimCall",
     "Claimed",
@@ -128,6 +137,7 @@ __all__ = [
     "RequestList",
     "RequestRow",
     "Resend",
+    "RevertTurn",
     "SendPrompt",
     "SendResult",
     "SessionDeleted",
@@ -138,6 +148,8 @@ __all__ = [
     "TokenInfo",
     "TokenList",
     "ToolsDeclared",
+    "TurnDiff",
+    "TurnReverted",
     "UpdateSession",
     "UsageReport",
     "UsageRow",

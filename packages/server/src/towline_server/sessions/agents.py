@@ -8,6 +8,7 @@ from typing import Final
 
 from towline_agent import (
     Clock,
+    Keeper,
     LocalWorkspace,
     Mint,
     Model,
@@ -145,6 +146,7 @@ class Agents:
         rules: list[Rule],
         limits: Limits | None = None,
         tools: Sequence[Tool] = (),
+        keeper: Keeper | None = None,
     ) -> Plan:
         """What the next turn of a session runs by.
 
@@ -153,6 +155,7 @@ class Agents:
             rules: What people allowed for it.
             limits: The turn's bounds; `None` for the agent's own.
             tools: Tools of the session itself, behind the agent's.
+            keeper: Keeps the files that the turn touches.
 
         Raises:
             TowlineError: Its agent or its model cannot be had.
@@ -161,7 +164,7 @@ class Agents:
         line, slot = await self._line(view.model)
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
-        workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden)
+        workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden, keeper=keeper)
         return Plan(
             provider=line,
             system=system_prompt(spec.name, spec.instructions, workspace),

@@ -184,14 +184,17 @@ class LiveSessions:
             load(page, loaded)  # between two pages the loop is with the other sessions
         for process in loaded.processes.values():
             await kill_process(process)  # no child runs beside the resumed turn (C5.6)
+        untold = await self._kept.untold(id_)
         start = loaded.start(self._clock.now_ms())
         live = self.add(id_, row.user, loaded)
         live.tell_cut()
+        live.going_back.tell(untold)
         fault = self._full.pop(id_, None)
         if start is not None:
             live.runner.resume(start, fault)
         else:
             live.runner.wake()
+        await live.going_back.note_told(untold)
         return live
 
     @contextlib.contextmanager

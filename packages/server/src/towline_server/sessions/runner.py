@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from towline_agent import Mint, Plan, Start, Stop, Tool, compact, run_turn
+from towline_agent import Keeper, Mint, Plan, Start, Stop, Tool, compact, run_turn
 from towline_protocol import (
     TERMINAL_EVENTS,
     Compacted,
@@ -43,6 +43,7 @@ from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
 from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED
+from towline_server.sessions.reminding import with_reverts
 
 __all__ = ["Ask", "Runner"]
 
@@ -67,6 +68,7 @@ class Runner:
         orphan: OrphanWatch,
         budget: Budget,
         files: Files,
+        keeper: Callable[[], Keeper | None],
         draining: bool = False,
     ) -> None:
         """Nothing runs yet.
@@ -81,6 +83,7 @@ class Runner:
             orphan: Ends a turn that nobody watches, if that is wished.
             budget: What its user's day may cost.
             files: The bytes that its conversation names by hash.
+            keeper: Keeps the files that the turn touches; asked once a turn.
             draining: The server shuts down: no turn may start.
         """
         self.held = log.ahead.held
@@ -96,6 +99,8 @@ class Runner:
         self._orphan = orphan
         self._budget = budget
         self._files = files
+        self._keeper = keeper
+        self._pauses = 0
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[Stop] | None = None
         self._over = asyncio.Event()
@@ -108,7 +113,17 @@ class Runner:
     @property
     def busy(self) -> bool:
         """Whether a turn runs or is about to."""
-        return self._task is not None and not self._task.done()
+        return self._pauses > 0 or (self._task is not None and not self._task.done())
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Begin no turn until this ends; then run what has come in the meantime."""
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self.wake()
 
     def wake(self) -> None:
         """Run what waits, unless a turn runs already or the queue is held."""
@@ -276,7 +291,10 @@ class Runner:
     async def _plan(self, limits: Limits | None) -> Plan:
         """What a turn runs by, as the session stands now."""
         ahead = self._log.ahead
-        plan = await self._agents.plan(ahead.view, ahead.rules, limits, self._own_tools())
+        plan = await self._agents.plan(
+            ahead.view, ahead.rules, limits, self._own_tools(), self._keeper()
+        )
+        plan = with_reverts(plan, tuple(ahead.reverts))
         return with_files(plan, self._files, self._log.user, self._log.keep_text)
 
     async def _attempt(self, start: Start) -> Fault | Stop | None:

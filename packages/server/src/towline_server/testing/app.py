@@ -109,7 +109,7 @@ async def open_test_app(
         mint=mint,
     )
     config = Config(
-        data_dir=root,
+        data_dir=root.with_name(f"{root.name}-data"),
         roots=(root,),
         mode=mode,
         daily_cost=daily_cost,
