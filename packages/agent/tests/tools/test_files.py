@@ -14,7 +14,6 @@ from towline_agent.tools.builtin.files import (
     LINE_CHARS,
     PAGE_BYTES,
     PAGE_LINES,
-    decode_text,
     list_dir,
     read_file,
     show_page,
@@ -22,6 +21,7 @@ from towline_agent.tools.builtin.files import (
 from towline_agent.tools.memory import MemoryContext
 from towline_agent.tools.tool import Tool
 from towline_agent.workspaces.memory import MemoryWorkspace
+from towline_agent.workspaces.text import decode_text
 from towline_protocol import Text
 
 

@@ -9,7 +9,7 @@ import pytest
 from blockbuster import BlockBuster
 
 from towline_agent.errors import ToolDenied, ToolError
-from towline_agent.workspaces import local
+from towline_agent.workspaces import local, walk
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_protocol import Process
 
@@ -43,7 +43,7 @@ def _open_files() -> int:
 async def test_a_link_that_leads_outside_is_denied(root: Path, link: str, target: str) -> None:
     (root / link).symlink_to(target.format(tmp=root.parent))
     with pytest.raises(ToolDenied, match="leads outside"):
-        await LocalWorkspace(root).read_bytes(link)
+        await LocalWorkspace(root).read(link)
 
 
 @pytest.mark.rules("A5.2", "A5.3")
@@ -53,10 +53,10 @@ async def test_a_linked_folder_outside_is_denied_with_all_that_is_in_it(root: Pa
     workspace = LocalWorkspace(root)
     for path in ("link/secret", "again/secret", "again/../secret"):
         with pytest.raises(ToolDenied):
-            await workspace.read_bytes(path)
+            await workspace.read(path)
     for path in ("link", "again", "link/.."):
         with pytest.raises(ToolDenied):
-            await workspace.list_dir(path)
+            await workspace.walk(path)
 
 
 @pytest.mark.rules("A5.2")
@@ -65,8 +65,8 @@ async def test_links_that_stay_inside_are_followed_and_listed_as_links(root: Pat
     (root / "dir").symlink_to("sub")
     (root / "out").symlink_to("../out")
     workspace = LocalWorkspace(root)
-    assert await workspace.read_bytes("dir/link") == b"inside"
-    kinds = {entry.name: entry.kind for entry in await workspace.list_dir(".")}
+    assert (await workspace.read("dir/link")).data == b"inside"
+    kinds = {entry.name: entry.kind for entry in (await workspace.walk(".", deep=False)).entries}
     assert kinds == {"sub": "dir", "dir": "link", "out": "link", "file": "file"}
 
 
@@ -76,10 +76,10 @@ async def test_the_root_may_itself_be_a_link(root: Path) -> None:
     linked.symlink_to(root)
     workspace = LocalWorkspace(linked)
     assert workspace.root == str(linked)
-    assert await workspace.read_bytes("file") == b"inside"
-    assert await workspace.read_bytes(f"{root}/file") == b"inside"
+    assert (await workspace.read("file")).data == b"inside"
+    assert (await workspace.read(f"{root}/file")).data == b"inside"
     with pytest.raises(ToolDenied):
-        await workspace.read_bytes("../secret")
+        await workspace.read("../secret")
 
 
 @pytest.mark.rules("A5.2")
@@ -90,15 +90,17 @@ async def test_a_link_swapped_in_between_judging_and_opening_is_denied(
     (root / "sub" / "secret").write_text("inside")
     real_open = os.open
 
-    def swap_and_open(path: Any, flags: int) -> int:
-        (root / swapped).rename(root.parent / "moved")
-        (root / swapped).symlink_to("../out" if swapped == "sub" else "../secret")
-        return real_open(path, flags)
+    def swap_and_open(path: Any, flags: int, **more: Any) -> int:
+        fd = real_open(path, flags, **more)
+        if path == str(root):
+            (root / swapped).rename(root.parent / "moved")
+            (root / swapped).symlink_to("../out" if swapped == "sub" else "../secret")
+        return fd
 
     before = _open_files()
     monkeypatch.setattr(os, "open", swap_and_open)
     with pytest.raises(ToolDenied):
-        await LocalWorkspace(root).read_bytes("file" if swapped == "file" else "sub/secret")
+        await LocalWorkspace(root).read("file" if swapped == "file" else "sub/secret")
     assert _open_files() == before
 
 
@@ -108,17 +110,17 @@ async def test_nothing_outside_is_even_opened(root: Path, monkeypatch: pytest.Mo
     opened: list[str] = []
     real_open = os.open
 
-    def note_and_open(path: Any, flags: int) -> int:
+    def note_and_open(path: Any, flags: int, **more: Any) -> int:
         opened.append(str(path))
-        return real_open(path, flags)
+        return real_open(path, flags, **more)
 
     monkeypatch.setattr(os, "open", note_and_open)
     workspace = LocalWorkspace(root)
     for path in ("link", "../secret", "/etc/passwd"):
         with pytest.raises(ToolDenied):
-            await workspace.read_bytes(path)
-    await workspace.read_bytes("file")
-    assert opened == [str(root / "file")]
+            await workspace.read(path)
+    await workspace.read("file")
+    assert opened == [str(root), "file"]
 
 
 async def test_what_is_no_ordinary_file_is_told_at_once(root: Path) -> None:
@@ -129,11 +131,11 @@ async def test_what_is_no_ordinary_file_is_told_at_once(root: Path) -> None:
         before = _open_files()
         for path in ("pipe", "socket"):
             with pytest.raises(ToolError, match="no ordinary file"):
-                await workspace.read_bytes(path)
+                await workspace.read(path)
         with pytest.raises(ToolError, match="is a folder"):
-            await workspace.read_bytes("sub")
+            await workspace.read("sub")
         with pytest.raises(ToolError, match="is no folder"):
-            await workspace.list_dir("pipe")
+            await workspace.walk("pipe")
         assert _open_files() == before
 
 
@@ -142,15 +144,15 @@ async def test_paths_that_no_file_can_have_are_told(root: Path) -> None:
     workspace = LocalWorkspace(root)
     for path in ("a\0b", "x" * 5000, "round", "file/x", "~/x"):
         with pytest.raises(ToolError):
-            await workspace.read_bytes(path)
+            await workspace.read(path)
         with pytest.raises(ToolError):
-            await workspace.list_dir(path)
+            await workspace.walk(path)
 
 
 async def test_a_root_that_is_gone_is_told(root: Path) -> None:
     workspace = LocalWorkspace(root / "gone")
     with pytest.raises(ToolError, match="no file or folder"):
-        await workspace.list_dir(".")
+        await workspace.walk(".")
 
 
 async def test_a_file_over_the_bound_is_refused_with_a_next_step(
@@ -160,25 +162,26 @@ async def test_a_file_over_the_bound_is_refused_with_a_next_step(
     workspace = LocalWorkspace(root)
     (root / "whole").write_bytes(b"x" * 2**20)
     (root / "large").write_bytes(b"x" * (2**20 + 1))
-    assert len(await workspace.read_bytes("whole")) == 2**20
+    assert len((await workspace.read("whole")).data) == 2**20
     with pytest.raises(ToolError, match=r"'large' is larger than 1 MiB.*`grep`"):
-        await workspace.read_bytes("large")
+        await workspace.read("large")
 
 
-async def test_a_folder_over_the_bound_is_refused(
+async def test_a_walk_over_the_bound_says_that_it_is_cut(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "ENTRIES_MAX", 2)
+    monkeypatch.setattr(walk, "WALK_MAX", 2)
     workspace = LocalWorkspace(root)
-    assert len(await workspace.list_dir(".")) == 2
+    assert not (await workspace.walk(".")).truncated
     (root / "third").touch()
-    with pytest.raises(ToolError, match="more than 2 names"):
-        await workspace.list_dir(".")
+    cut = await workspace.walk(".")
+    assert cut.truncated
+    assert [entry.name for entry in cut.entries] == ["file", "sub"]
 
 
 async def test_a_name_that_is_no_text_can_still_be_told(root: Path) -> None:
     (root / "sub" / os.fsdecode(b"caf\xe9")).touch()
-    (entry,) = await LocalWorkspace(root).list_dir("sub")
+    (entry,) = (await LocalWorkspace(root).walk("sub")).entries
     assert entry.name == "caf\ufffd"
 
 
@@ -190,8 +193,8 @@ async def test_nothing_blocks_the_loop(root: Path) -> None:
     watch = BlockBuster()
     watch.activate()
     try:
-        await workspace.read_bytes("file")
-        await workspace.list_dir(".")
+        await workspace.read("file")
+        await workspace.walk(".")
         result = await workspace.run(
             ("echo", "a"), timeout_s=30, on_start=start, on_output=lambda text: None
         )
@@ -208,7 +211,7 @@ async def test_a_hidden_folder_counts_as_outside_by_every_way_in(root: Path) -> 
     workspace = LocalWorkspace(root, hidden=(root / "data",))
     for path in ("data/store", "link/store", "sub/../data/store"):
         with pytest.raises(ToolDenied, match="leads outside"):
-            await workspace.read_bytes(path)
+            await workspace.read(path)
     with pytest.raises(ToolDenied, match="leads outside"):
-        await workspace.list_dir("data")
-    assert await workspace.read_bytes("file") == b"inside"
+        await workspace.walk("data")
+    assert (await workspace.read("file")).data == b"inside"

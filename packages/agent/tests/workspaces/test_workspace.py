@@ -28,18 +28,22 @@ def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
 async def test_a_path_is_read_from_the_root(workspace: Workspace, tmp_path: Path) -> None:
     assert workspace.root == str(tmp_path)
     for path in ("src/main.py", "./src//main.py", "src/deep/../main.py", f"{tmp_path}/src/main.py"):
-        assert await workspace.read_bytes(path) == b"print(1)"
-    assert await workspace.read_bytes("b.txt") == FILES["b.txt"]
+        assert (await workspace.read(path)).data == b"print(1)"
+    assert (await workspace.read("b.txt")).data == FILES["b.txt"]
 
 
 @pytest.mark.rules("A5.T2")
-async def test_a_folder_is_listed_folders_first_then_by_name(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+async def test_a_folder_is_walked_sorted_by_path(workspace: Workspace, tmp_path: Path) -> None:
     for path in (".", "", str(tmp_path), "src/.."):
-        listed = [(entry.name, entry.kind, entry.size) for entry in await workspace.list_dir(path)]
-        assert listed == [("src", "dir", 0), ("a.txt", "file", 0), ("b.txt", "file", 7)]
-    assert [entry.name for entry in await workspace.list_dir("src/")] == ["deep", "main.py"]
+        walk = await workspace.walk(path, deep=False)
+        listed = [(entry.name, entry.kind, entry.size) for entry in walk.entries]
+        assert listed == [("a.txt", "file", 0), ("b.txt", "file", 7), ("src", "dir", 0)]
+        assert not walk.truncated
+    assert [entry.name for entry in (await workspace.walk("src/")).entries] == [
+        "deep",
+        "deep/x",
+        "main.py",
+    ]
 
 
 @pytest.mark.rules("A5.3")
@@ -48,7 +52,7 @@ async def test_a_path_that_leads_outside_is_denied(
     workspace: Workspace, tmp_path: Path, path: str
 ) -> None:
     path = path.format(root=tmp_path.name)
-    for use in (workspace.read_bytes, workspace.list_dir):
+    for use in (workspace.read, workspace.walk):
         with pytest.raises(ToolDenied) as denied:
             await use(path)
         assert denied.value.message == (
@@ -57,13 +61,13 @@ async def test_a_path_that_leads_outside_is_denied(
 
 
 async def test_what_is_missing_or_of_the_wrong_kind_is_told(workspace: Workspace) -> None:
-    for use in (workspace.read_bytes, workspace.list_dir):
+    for use in (workspace.read, workspace.walk):
         with pytest.raises(ToolError, match="There is no file or folder 'src/none'"):
             await use("src/none")
     with pytest.raises(ToolError, match="'src' is a folder, not a file"):
-        await workspace.read_bytes("src")
+        await workspace.read("src")
     with pytest.raises(ToolError, match=r"'a\.txt' is no folder"):
-        await workspace.list_dir("a.txt")
+        await workspace.walk("a.txt")
 
 
 async def test_a_program_runs_after_its_start_was_told(workspace: Workspace) -> None:

@@ -116,17 +116,22 @@ Edit = Put | MakeDir | Remove | Move
 class Keeper(Protocol):
     """Told of every path that edits touch; keeps what is needed to undo them (A5.71).
 
-    Both are called in a thread, one edit at a time; paths are relative to the root, links not
-    followed, every file in a folder that moves or goes named by itself. What `before` raises ends
-    the edit with nothing changed.
+    Both are called in a thread, one batch of edits at a time. Paths are real ones: relative to the
+    root (absolute where granted outside it), no link on the way, a link at the end meant itself,
+    names as `os.fsdecode` gives them. Folders that are made, and every file, link and folder in one
+    that moves or goes, are named by themselves, and so are the places they move to.
     """
 
     def before(self, paths: tuple[str, ...]) -> None:
-        """Keep what stands at these, nothing included, before it changes."""
+        """Keep what stands at these, nothing included, before it changes.
+
+        For one batch it may be called more than once, never for the same path. What it raises ends
+        the batch with nothing changed.
+        """
         ...
 
     def after(self, paths: tuple[str, ...]) -> None:
-        """Take note of what stands there now."""
+        """Take note of what stands at all of these now; not called when the batch failed."""
         ...
 
 

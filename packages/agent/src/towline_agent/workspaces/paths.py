@@ -5,7 +5,17 @@ from typing import Final
 
 from towline_agent.errors import ToolDenied, ToolError
 
-__all__ = ["denied_outside", "failed_path", "failed_program", "too_big"]
+__all__ = [
+    "changed_since",
+    "denied_outside",
+    "failed_edit",
+    "failed_path",
+    "failed_program",
+    "moved_into_itself",
+    "stands_already",
+    "too_big",
+    "whole_root",
+]
 
 _PATH_REASONS: Final = {
     errno.ENOENT: "There is no file or folder {path!r}; list its folder to see what is there.",
@@ -18,6 +28,21 @@ _PATH_REASONS: Final = {
     errno.ENXIO: "{path!r} is no ordinary file; only files and folders can be read.",
 }
 """What the system says, as a sentence with a next step."""
+
+_EDIT_REASONS: Final = {
+    errno.EACCES: "{path!r} may not be changed: its permissions forbid it. If it has to be, change "
+    "them first with a program, such as `chmod`.",
+    errno.EPERM: "{path!r} may not be changed: the system forbids it.",
+    errno.EROFS: "{path!r} may not be changed: it lies on a disk that can only be read.",
+    errno.ENOSPC: "The disk is full, so nothing was changed; free some space and try again.",
+    errno.EDQUOT: "The disk quota is used up, so nothing was changed; free some space and try "
+    "again.",
+    errno.EXDEV: "{path!r} lies on another disk than its target; copy it with a program, such as "
+    "`cp -a`, then remove it.",
+    errno.EBUSY: "{path!r} is in use by the system, so it stays where it is.",
+    errno.ENXIO: "{path!r} is no ordinary file, so it is not changed; use a program for it.",
+}
+"""The same for what is to be changed, where it differs."""
 
 _PROGRAM_REASONS: Final = {
     errno.ENOENT: "There is no program {name!r} here; check its name, or use its path.",
@@ -34,6 +59,36 @@ def failed_path(path: str, error: OSError) -> ToolError:
     if reason is None:
         return ToolError(f"{path!r} can't be used: {error.strerror or 'unknown error'}.")
     return ToolError(reason.format(path=path))
+
+
+def failed_edit(path: str, error: OSError) -> ToolError:
+    """The error for a path that the system does not let us change."""
+    reason = _EDIT_REASONS.get(error.errno or 0)
+    return failed_path(path, error) if reason is None else ToolError(reason.format(path=path))
+
+
+def changed_since(path: str) -> ToolError:
+    """The error for a file that is not what an edit expects (A5.63)."""
+    return ToolError(f"{path!r} changed since you looked; read it again before you change it.")
+
+
+def stands_already(path: str) -> ToolError:
+    """The error for a target where something stands."""
+    return ToolError(
+        f"There is something at {path!r} already; choose another path, or remove it first."
+    )
+
+
+def moved_into_itself(source: str, target: str) -> ToolError:
+    """The error for a folder that would be moved below itself."""
+    return ToolError(
+        f"{source!r} can't be moved into itself; choose another target than {target!r}."
+    )
+
+
+def whole_root(path: str) -> ToolError:
+    """The error for an edit that would take the root itself away."""
+    return ToolError(f"{path!r} is the whole folder that you work in; name a part of it.")
 
 
 def failed_program(name: str, number: int, strerror: str) -> ToolError:

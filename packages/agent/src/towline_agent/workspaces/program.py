@@ -6,9 +6,10 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import IO, Final
 
 from towline_agent.errors import ToolError
 from towline_agent.workspaces.base import ProgramResult
@@ -70,6 +71,7 @@ async def run_program(
     timeout_s: float,
     on_start: Callable[[Process], Awaitable[None]],
     on_output: Callable[[str], None],
+    stdin: bytes = b"",
 ) -> ProgramResult:
     """Run a program in a folder, as `Workspace.run` says.
 
@@ -83,7 +85,7 @@ async def run_program(
     ended = False
     left = 0
     try:
-        process = await run_to_the_end(child.spawn(argv, root))
+        process = await run_to_the_end(child.spawn(argv, root, stdin))
         await on_start(process)
         await child.release(argv[0])
         ended = await child.wait(timeout_s)
@@ -114,25 +116,26 @@ class _Child:
         self._pipe: int | None = None
         self._watch: int | None = None
 
-    async def spawn(self, argv: tuple[str, ...], root: str) -> Process:
+    async def spawn(self, argv: tuple[str, ...], root: str, stdin: bytes) -> Process:
         """Make the process, which waits to become the program."""
-        process = await FILES.run(lambda: self._spawn(argv, root))
+        process = await FILES.run(lambda: self._spawn(argv, root, stdin))
         assert self._pipe is not None
         assert self._watch is not None
         self._loop.add_reader(self._pipe, self._read)
         self._loop.add_reader(self._watch, self._see_exit)
         return process
 
-    def _spawn(self, argv: tuple[str, ...], root: str) -> Process:
+    def _spawn(self, argv: tuple[str, ...], root: str, stdin: bytes) -> Process:
         self._gate, theirs = socket.socketpair()
         self._gate.setblocking(False)
         self._pipe, write_end = os.pipe()
         os.set_blocking(self._pipe, False)
+        given = _input_file(stdin)
         launcher = (sys.executable, "-I", "-S", "-c", _LAUNCHER, str(theirs.fileno()))
         try:
             self._popen = subprocess.Popen(  # noqa: S603 - what runs was allowed by the gate
                 (*launcher, *argv),
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=write_end,
                 stderr=subprocess.STDOUT,
                 cwd=root,
@@ -147,6 +150,7 @@ class _Child:
         finally:
             theirs.close()
             os.close(write_end)
+            given.close()
         pid = self._popen.pid
         self._process = Process(pid=pid, group=pid, started=start_time(pid) or "")
         self._watch = _watch_exit(pid)
@@ -217,6 +221,16 @@ class _Child:
         assert self._watch is not None
         self._loop.remove_reader(self._watch)
         self._exited.set()
+
+
+def _input_file(stdin: bytes) -> IO[bytes]:
+    """What a program reads: a file without a name, so nobody has to feed it."""
+    if not stdin:
+        return open(os.devnull, "rb")
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    file.write(stdin)
+    file.seek(0)
+    return file
 
 
 def _failed_spawn(name: str, root: str, error: OSError) -> ToolError:

@@ -1,6 +1,5 @@
 """Reading files and folders (A5.T1, A5.T2)."""
 
-import codecs
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from towline_agent.errors import ToolInputInvalid
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import ToolContext
 from towline_agent.workspaces.base import DirEntry
+from towline_agent.workspaces.text import decode_text
 from towline_agent.workspaces.threads import FILES
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "LINE_CHARS",
     "PAGE_BYTES",
     "PAGE_LINES",
-    "decode_text",
     "list_dir",
     "read_file",
     "show_page",
@@ -37,43 +36,10 @@ ENTRIES_SHOWN: Final = 1000
 
 _FOOTER_CHARS: Final = 200
 """Room below a page for how to go on."""
-_PROBE_BYTES: Final = 8192
-"""Looked at for what no text holds."""
 _SCAN_SIZE: Final = 65_536
 """Bytes or characters looked at in one go: a call into C keeps all other threads waiting."""
 _LINE_ENDS: Final = re.compile(r"\r\n|\n|\r")
-_CP1252: Final = bytes(range(256)).decode("cp1252", "replace")
-"""What each byte means; those that mean nothing have their sign already, so none costs a call."""
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-"""What a file may begin with, the longer marks before those they begin with."""
-
 _AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
-
-
-def decode_text(raw: bytes) -> tuple[str, str] | None:
-    """A file's text and its encoding; `None` for a file that is no text (A5.7)."""
-    for mark, encoding in _MARKS:
-        if raw.startswith(mark):
-            return _decode_leniently(raw, encoding), encoding
-    if b"\0" in raw[:_PROBE_BYTES]:
-        return None
-    try:
-        return raw.decode("utf-8"), "utf-8"
-    except UnicodeDecodeError:
-        table: Any = _CP1252  # a text is a table too, and the fastest one
-        return codecs.charmap_decode(raw, "strict", table)[0], "cp1252"
-
-
-def _decode_leniently(raw: bytes, encoding: str) -> str:
-    """In pieces: each byte that has no meaning costs a call, and there may be millions of them."""
-    pieces = (raw[at : at + _SCAN_SIZE] for at in range(0, len(raw), _SCAN_SIZE))
-    return "".join(codecs.iterdecode(pieces, encoding, "replace"))
 
 
 def show_page(path: str, raw: bytes, start: int, lines: int, limit: int) -> str:
@@ -191,7 +157,7 @@ async def read_file(
         start: First line to show.
         lines: Number of lines to show.
     """
-    raw = await context.workspace.read_bytes(path)
+    raw = (await context.workspace.read(path)).data
     limit = context.result_limit
     return await FILES.run(lambda: show_page(path, raw, start, lines, limit))
 
@@ -209,10 +175,12 @@ async def list_dir(context: ToolContext, path: str = ".") -> str:
         context: The call.
         path: Path of the folder.
     """
-    return _show_entries(path, await context.workspace.list_dir(path), context.result_limit)
+    found = await context.workspace.walk(path, deep=False, ignored=True)
+    entries = sorted(found.entries, key=lambda entry: (entry.kind != "dir", entry.name))
+    return _show_entries(path, entries, context.result_limit)
 
 
-def _show_entries(path: str, entries: tuple[DirEntry, ...], limit: int) -> str:
+def _show_entries(path: str, entries: list[DirEntry], limit: int) -> str:
     if not entries:
         return f"{path!r} is empty."
     shown: list[str] = []
