@@ -67,10 +67,6 @@ from towline_agent.turn import Start, TurnEnd, run_turn
 from towline_agent.workspaces.base import DirEntry, Keeper, ProgramResult, Workspace
 
 __all__ = [
-    "Checkpoints",
-    "Keeper",
-    "KeptTurn",
-    "RevertOutcome",
     "CA_SETTING",
     "EFFECTS",
     "LOCAL_MODEL_FACTS",
@@ -91,6 +87,7 @@ __all__ = [
     "CallRecord",
     "CertificateUntrusted",
     "ChatFlags",
+    "Checkpoints",
     "Choice",
     "Clock",
     "ContextOverflow",
@@ -105,6 +102,8 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Keeper",
+    "KeptTurn",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
@@ -137,6 +136,7 @@ __all__ = [
     "RequestRejected",
     "ResponseMalformed",
     "ResponsesFlags",
+    "RevertOutcome",
     "Rule",
     "Slot",
     "Spent",

@@ -102,10 +102,6 @@ from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import kill_process
 
 __all__ = [
-    "Checkpoints",
-    "Keeper",
-    "KeptTurn",
-    "RevertOutcome",
     "CA_SETTING",
     "EFFECTS",
     "LOCAL_MODEL_FACTS",
@@ -126,6 +122,7 @@ __all__ = [
     "CallRecord",
     "CertificateUntrusted",
     "ChatFlags",
+    "Checkpoints",
     "Choice",
     "Clock",
     "ContextOverflow",
@@ -140,6 +137,8 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Keeper",
+    "KeptTurn",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
@@ -172,6 +171,7 @@ __all__ = [
     "RequestRejected",
     "ResponseMalformed",
     "ResponsesFlags",
+    "RevertOutcome",
     "Rule",
     "Slot",
     "Spent",

@@ -86,18 +86,19 @@ class Checkpoints:
         now_ms: Callable[[], int],
         on_write: Callable[[str], None] = lambda path: None,
     ) -> None:
-        self._vault = Vault(folder)
+        self.vault = Vault(folder)
+        """Where it is kept."""
         self._now_ms = now_ms
         self._on_write = on_write
 
     @property
     def there(self) -> bool:
         """Whether anything was ever kept here."""
-        return self._vault.there
+        return self.vault.there
 
     def keeper(self, session: str, turn: str, root: str) -> TurnKeeper:
         """What keeps the files that a turn touches; nothing is written before it does."""
-        return TurnKeeper(self._vault, Tree(root), session, turn, self._now_ms)
+        return TurnKeeper(self.vault, Tree(root), session, turn, self._now_ms)
 
     def turns(self, session: str) -> list[KeptTurn]:
         """The turns of a conversation that did something, oldest first.
@@ -105,14 +106,14 @@ class Checkpoints:
         Raises:
             ToolError: It cannot be read.
         """
-        if not self._vault.there:
+        if not self.vault.there:
             return []
         query = (
             "SELECT id, turn, time_ms, (SELECT count(DISTINCT path) FROM touch WHERE touch.turn = "
             "turn.id AND undone = 0 AND (after IS NULL OR after != before)) FROM turn "
             "WHERE session = ? AND state = 'kept' ORDER BY id"
         )
-        with self._vault.read() as kept:
+        with self.vault.read() as kept:
             rows = kept.execute(query, (session,)).fetchall()
             found = [
                 KeptTurn(turn=turn, time_ms=time, files=files, unkept=tuple(_commands(kept, id_)))
@@ -135,21 +136,21 @@ class Checkpoints:
         Raises:
             ToolError: It cannot be read.
         """
-        if not self._vault.there:
+        if not self.vault.there:
             return [], 0
         query = (
             "SELECT path, before, after FROM touch JOIN turn ON turn.id = touch.turn "
             "WHERE session = ? AND turn.turn = ? ORDER BY path, touch.id"
         )
         ends: dict[str, tuple[State, State | None]] = {}
-        with self._vault.read() as kept:
+        with self.vault.read() as kept:
             for path, before, after in kept.execute(query, (session, turn)):
                 first = ends.get(os.fsdecode(path), (read_state(before), None))[0]
                 ends[os.fsdecode(path)] = (first, None if after is None else read_state(after))
         changed = [(path, *both) for path, both in ends.items() if both[0] != both[1]]
         page = changed[start : start + limit]
         return [
-            describe_change(self._vault, path, before, after) for path, before, after in page
+            describe_change(self.vault, path, before, after) for path, before, after in page
         ], len(changed)
 
     def revert(
@@ -175,7 +176,7 @@ class Checkpoints:
             ToolError: It cannot be done; the files are as they were.
         """
         empty = RevertOutcome(turn=turns[0])
-        if not self._vault.there:
+        if not self.vault.there:
             return empty
         for _ in range(_TRIES):
             try:
@@ -189,26 +190,26 @@ class Checkpoints:
 
     def untold(self, session: str) -> list[RevertOutcome]:
         """Reverts whose caller has not said `told`, oldest first: its process may have ended."""
-        if not self._vault.there:
+        if not self.vault.there:
             return []
         query = "SELECT id, outcome FROM revert WHERE session = ? AND done = 1 ORDER BY id"
-        with self._vault.read() as kept:
+        with self.vault.read() as kept:
             rows = kept.execute(query, (session,)).fetchall()
         return [msgspec.structs.replace(read_outcome(data), number=id_) for id_, data in rows]
 
     def told(self, outcome: RevertOutcome) -> None:
         """Forget an outcome: whoever had to know does."""
         if outcome.number:
-            with self._vault.write(lasting=False) as kept:
+            with self.vault.write(lasting=False) as kept:
                 kept.execute("DELETE FROM revert WHERE id = ? AND done = 1", (outcome.number,))
 
     def recover(self) -> None:
         """Go on with the reverts that the end of a process cut; once, before anything else."""
-        if not self._vault.there:
+        if not self.vault.there:
             return
-        for number, journal in unfinished(self._vault):
+        for number, journal in unfinished(self.vault):
             if Path(journal.root).is_dir():  # else it waits for the next start
-                done = go_on(self._vault, self._tree(journal.root), number, journal)
+                done = go_on(self.vault, self._tree(journal.root), number, journal)
                 self._finish(number, done)
 
     def copy(self, source: str, target: str, turns: Iterable[str]) -> None:
@@ -219,9 +220,9 @@ class Checkpoints:
             target: The one that goes on.
             turns: The turns that it has of it.
         """
-        if not self._vault.there:
+        if not self.vault.there:
             return
-        with self._vault.write() as kept:
+        with self.vault.write() as kept:
             wanted = set(turns)
             query = "SELECT id, turn, root, time_ms, state FROM turn WHERE session = ? ORDER BY id"
             for id_, turn, root, time_ms, state in kept.execute(query, (source,)).fetchall():
@@ -237,13 +238,13 @@ class Checkpoints:
 
     def forget(self, session: str) -> None:
         """Remove all that is kept for a conversation."""
-        if not self._vault.there:
+        if not self.vault.there:
             return
-        with self._vault.write() as kept:
+        with self.vault.write() as kept:
             kept.execute("DELETE FROM turn WHERE session = ?", (session,))
             kept.execute("DELETE FROM revert WHERE session = ?", (session,))
-            self._vault.drop(kept)
-        self._vault.shrink()
+            self.vault.drop(kept)
+        self.vault.shrink()
 
     def trim(self, most: int = CAP_BYTES) -> int:
         """Make room: forget the oldest turns of the conversations that rest longest.
@@ -262,27 +263,27 @@ class Checkpoints:
             "ORDER BY (SELECT max(id) FROM turn AS other WHERE other.session = turn.session), id "
             "LIMIT 1"
         )
-        while self._vault.there and self._vault.bytes_used() > most:
-            with self._vault.write() as kept:
+        while self.vault.there and self.vault.bytes_used() > most:
+            with self.vault.write() as kept:
                 row = kept.execute(query).fetchone()
                 if row is None:
                     break
                 kept.execute("DELETE FROM touch WHERE turn = ?", row)
                 kept.execute("DELETE FROM command WHERE turn = ?", row)
                 kept.execute("UPDATE turn SET state = 'forgotten' WHERE id = ?", row)
-                self._vault.drop(kept)
+                self.vault.drop(kept)
             forgotten += 1
         if forgotten:
-            self._vault.shrink()
+            self.vault.shrink()
         return forgotten
 
     def damages(self) -> list[str]:
         """What is wrong with what is kept, a sentence each; reads all of it."""
-        return self._vault.damages() if self._vault.there else []
+        return self.vault.damages() if self.vault.there else []
 
     def close(self) -> None:
         """Let go of the file."""
-        self._vault.close()
+        self.vault.close()
 
     def _tree(self, root: str) -> Tree:
         return Tree(root, on_write=self._on_write)
@@ -295,7 +296,7 @@ class Checkpoints:
         skip_conflicts: bool,
         rewinds: bool,
     ) -> RevertOutcome:
-        with self._vault.write() as kept:
+        with self.vault.write() as kept:
             rows = _turn_rows(kept, session, turns)
             if not rows:
                 return empty
@@ -319,26 +320,26 @@ class Checkpoints:
             if not plan.steps:
                 _mark_undone(kept, journal)
                 return outcome
-            number = begin(self._vault, kept, tree, plan.steps, journal)
+            number = begin(self.vault, kept, tree, plan.steps, journal)
         self._carry_out(tree, number, plan.steps)
         self._finish(number, journal)
         return msgspec.structs.replace(journal.outcome, number=number)
 
     def _carry_out(self, tree: Tree, number: int, steps: Sequence[Step]) -> None:
         try:
-            carry_out(self._vault, tree, number, steps)
+            carry_out(self.vault, tree, number, steps)
         except HalfDone:
             raise
         except (Raced, ToolError):
-            with self._vault.write() as kept:
+            with self.vault.write() as kept:
                 kept.execute("DELETE FROM revert WHERE id = ?", (number,))
-                self._vault.drop(kept, [step.now.hash for step in steps])
+                self.vault.drop(kept, [step.now.hash for step in steps])
             raise
 
     def _finish(self, number: int, journal: Journal) -> None:
-        with self._vault.write() as kept:
+        with self.vault.write() as kept:
             _mark_undone(kept, journal)
-            finish(self._vault, kept, number, journal.outcome)
+            finish(self.vault, kept, number, journal.outcome)
 
     def _plan(self, kept: sqlite3.Connection, tree: Tree, turns: Sequence[int]) -> RevertPlan:
         touches: dict[str, list[Touch]] = {}
@@ -350,7 +351,7 @@ class Checkpoints:
                 path = os.fsdecode(raw)
                 stood = None if after is None else read_state(after)
                 touches.setdefault(path, []).append(Touch(path, read_state(before), stood))
-        return plan_revert(touches, tree.look, tree.names, self._vault.intact)
+        return plan_revert(touches, tree.look, tree.names, self.vault.intact)
 
 
 def _turn_rows(

@@ -1,22 +1,28 @@
 """Keeps what stands at each path before a turn first touches it, and notes what stands after."""
 
 import os
+import shlex
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from towline_agent.errors import ToolError
-from towline_agent.workspaces.tree import State, Tree, ancestors
+from towline_agent.workspaces.base import Keeper
+from towline_agent.workspaces.threads import FILES, run_to_the_end
+from towline_agent.workspaces.tree import State, Tree
 from towline_agent.workspaces.turn_diff import told_path
 from towline_agent.workspaces.vault import Vault
 
-__all__ = ["EDIT_MAX_BYTES", "TurnKeeper", "read_state", "write_state"]
+__all__ = ["EDIT_MAX_BYTES", "TurnKeeper", "read_state", "run_noted", "write_state"]
 
 EDIT_MAX_BYTES: Final = 512 * 2**20
 """Bytes that one edit may touch: more than source trees hold, less than disks do."""
+
+_T = TypeVar("_T")
 
 _WATCHED: Final = 2000  # paths that are looked at after a program, the newest first
 _LINE_CHARS: Final = 500  # of a command
@@ -32,6 +38,33 @@ def write_state(state: State) -> bytes:
 def read_state(data: bytes) -> State:
     """A stored state."""
     return _states.decode(data)
+
+
+async def run_noted(
+    keeper: Keeper | None, argv: tuple[str, ...], work: Coroutine[Any, Any, _T]
+) -> _T:
+    """Run a program with a note of it for the keeper; a cancel waits for the note's end.
+
+    Args:
+        keeper: Told of it; `None` for nobody.
+        argv: The program and its arguments.
+        work: Runs it.
+
+    Raises:
+        ToolError: It cannot be noted, and was not begun.
+    """
+    if keeper is None:
+        return await work
+    try:
+        number = await FILES.run(partial(keeper.ran, shlex.join(argv)))
+    except BaseException:
+        work.close()
+        raise
+    try:
+        return await work
+    finally:
+        with suppress(ToolError):  # it is noted; only what it changed is not known
+            await run_to_the_end(FILES.run(partial(keeper.ended, number)))
 
 
 class _Row(NamedTuple):
@@ -65,7 +98,7 @@ class TurnKeeper:
         self._now_ms = now_ms
 
     def before(self, paths: tuple[str, ...]) -> None:
-        """Keep what stands at these, and at the folders above them; durable when it returns.
+        """Keep what stands at these; durable when it returns.
 
         Raises:
             ToolError: It cannot be kept, or is too much.
@@ -73,7 +106,7 @@ class TurnKeeper:
         with self._vault.write() as kept:
             turn = self._row(kept)
             keep = partial(self._keep, kept, _Room(EDIT_MAX_BYTES))
-            for path in self._touched(paths):
+            for path in paths:
                 last = self._last(kept, turn, path)
                 if last is not None and last.stamp and last.stamp == self._tree.stamp(path):
                     continue
@@ -91,7 +124,7 @@ class TurnKeeper:
         with self._vault.write(lasting=False) as kept:
             turn = self._row(kept)
             keep = partial(self._vault.keep, kept)
-            for path in _with_folders(paths):
+            for path in paths:
                 last = self._last(kept, turn, path)
                 if last is None:
                     continue
@@ -156,13 +189,6 @@ class TurnKeeper:
             else:
                 yield path
 
-    def _touched(self, paths: tuple[str, ...]) -> Iterator[str]:
-        """The paths, each after the folders above it; outside the root only those to be made."""
-        for path in _with_folders(paths):
-            granted = path.startswith("/") and path not in paths
-            if not granted or not self._tree.stamp(path):
-                yield path
-
     def _keep(self, kept: sqlite3.Connection, room: "_Room", fd: int) -> str:
         room.take(os.fstat(fd).st_size)
         return self._vault.keep(kept, fd)
@@ -204,14 +230,6 @@ class _Room:
                 f"This touches more than {EDIT_MAX_BYTES // 2**20} MiB, too much to keep for an "
                 "undo; do it piece by piece, or by a program if it need not be undone."
             )
-
-
-def _with_folders(paths: tuple[str, ...]) -> list[str]:
-    found: dict[str, None] = {}
-    for path in paths:
-        found.update(dict.fromkeys((*reversed(ancestors(path)), path)))
-    found.pop(".", None)
-    return list(found)
 
 
 def _read_row(row: tuple[Any, ...]) -> _Row:

@@ -11,6 +11,7 @@ from typing import Final, Self
 from towline_agent.workspaces.base import Edit, FileData, Keeper, ProgramResult, Walk
 from towline_agent.workspaces.edit import apply_edits
 from towline_agent.workspaces.fence import FILE_FLAGS, Fence
+from towline_agent.workspaces.keeper import run_noted
 from towline_agent.workspaces.paths import failed_path, too_big
 from towline_agent.workspaces.program import run_program
 from towline_agent.workspaces.threads import FILES, run_to_the_end
@@ -97,7 +98,7 @@ class LocalWorkspace:
         Raises:
             ToolError: It can't be started.
         """
-        return await run_program(
+        work = run_program(
             argv,
             root=self.root,
             timeout_s=timeout_s,
@@ -105,6 +106,7 @@ class LocalWorkspace:
             on_output=on_output,
             stdin=stdin,
         )
+        return await run_noted(self._keeper, argv, work)
 
     def grant(self, paths: frozenset[str]) -> Self:
         """The same folder, with these real, absolute paths outside reachable too."""

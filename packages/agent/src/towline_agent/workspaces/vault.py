@@ -186,7 +186,7 @@ class Vault:
     def shrink(self) -> None:
         """Give the room of what was removed back to the disk."""
         with self.read() as vault:
-            vault.execute("PRAGMA incremental_vacuum").fetchall()
+            vault.executescript("PRAGMA incremental_vacuum;")  # `execute` takes but one step
             vault.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def damages(self) -> list[str]:

@@ -12,13 +12,13 @@ import msgspec
 from towline.cli.question import Form, invite
 from towline.cli.visible import show_line, show_prose, show_visible
 from towline_protocol import (
-    Mark,
     DENY,
     Block,
     CallId,
     CallView,
     CommandArtifact,
     EndedTurn,
+    Mark,
     MessageId,
     MessageView,
     PermissionRequested,

@@ -1,4 +1,4 @@
-"""The way of one session back to before a turn: its files, and its conversation if that is asked."""
+"""The way of a session back to before a turn: its files, and if asked its conversation."""
 
 import asyncio
 from collections.abc import Sequence

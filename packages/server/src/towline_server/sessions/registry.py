@@ -432,7 +432,7 @@ class Sessions:
 
     def _keeper(self, view: SessionView, turn: TurnId | None) -> Keeper | None:
         """What keeps the files of a turn; a sub-agent's belong to the turn that it works for."""
-        if turn is None or view.session is None:
+        if turn is None:
             return None
         session, root = view.session, view.cwd or "."
         while view.parent is not None:

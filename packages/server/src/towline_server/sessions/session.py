@@ -355,8 +355,9 @@ class Session:
     def _check_idle(self) -> None:
         if self.busy or self.log.turn is not None:
             raise SessionBusy(
-                "A turn runs, or files are being put back; stop the turn or wait for its end, then try "
-                "again.", reason="turn_active"
+                "A turn runs, or files are being put back; stop it or wait for its end, then try "
+                "again.",
+                reason="turn_active",
             )
 
     def _note_readers(self) -> None:

@@ -5,6 +5,7 @@ from typing import Final
 from towline_server.api.handlers import (
     answer,
     auth,
+    checkpoint,
     client_call,
     discovery,
     file,
@@ -28,6 +29,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     **answer.HANDLERS,
     **client_call.HANDLERS,
     **file.HANDLERS,
+    **checkpoint.HANDLERS,
     **model.HANDLERS,
 }
 """Operation name to handler; streams stand in `api/stream.py`."""
