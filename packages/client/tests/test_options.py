@@ -20,6 +20,7 @@ from towline_client import (
     Life,
     Models,
     Session,
+    TurnFiles,
 )
 from towline_client.options import check_options
 from towline_client.testing import ManualClock, ScriptedServer, ScriptedTransport, refuse
@@ -32,7 +33,7 @@ from towline_protocol import (
     takes_match,
 )
 
-_CLASSES = (Account, Client, Discovery, Life, Models, Session)
+_CLASSES = (Account, Client, Discovery, Life, Models, Session, TurnFiles)
 _BESIDE = {
     "Client.close",  # of what is held here
     "Client.feed",  # a stream

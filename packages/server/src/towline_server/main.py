@@ -327,7 +327,9 @@ async def _run(
                 ready = Ready(
                     url=built.url, link=built.link, code=code, token=built.token, resumed=resumed
                 )
-                sweeper = asyncio.create_task(sweep(built.access, store, clock, built.sessions.trim))
+                sweeper = asyncio.create_task(
+                    sweep(built.access, store, clock, built.sessions.trim)
+                )
                 on_ready, on_drain = told
                 try:
                     await _serve_until(

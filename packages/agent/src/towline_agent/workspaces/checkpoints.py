@@ -76,7 +76,8 @@ class Checkpoints:
     Args:
         folder: Where it is kept, outside of every root; made at the first touch.
         now_ms: Milliseconds since 1970.
-        on_write: Called before each change that a revert makes; a seam for crash tests.
+        on_write: Called with the path before each change that a revert makes, with none before its
+            end; a seam for crash tests.
     """
 
     def __init__(
@@ -337,6 +338,7 @@ class Checkpoints:
             raise
 
     def _finish(self, number: int, journal: Journal) -> None:
+        self._on_write("")
         with self.vault.write() as kept:
             _mark_undone(kept, journal)
             finish(self.vault, kept, number, journal.outcome)

@@ -107,8 +107,8 @@ class _Going:
             self.left[path] = (
                 f"{told_path(path)}: a pipe, a socket or a device cannot be made again"
             )
-        elif target.same(now):
-            pass
+        elif target == now or (target.same(now) and now != chain[-1].after):
+            pass  # a folder's mode goes back only if it is still the turn's own
         elif target.kind == "file" and not self._have(target.hash):
             self.left[path] = f"{told_path(path)}: what it held before is not kept any more"
         else:
@@ -159,14 +159,14 @@ class _Going:
 
 def _follow(chain: Sequence[Touch], now: State) -> State | None:
     """What stood before the first touch, if all that came since is known; else `None`."""
-    if now.same(chain[0].before):
+    if now == chain[0].before:
         return now  # somebody was quicker
     at = now
     for touch in reversed(chain):
         if touch.after is not None and at.same(touch.after):
             at = touch.before
         elif touch.after is not None or not at.same(touch.before):
-            return None
+            return now if now.same(chain[0].before) else None
     return at
 
 

@@ -142,7 +142,8 @@ def _take_back(vault: Vault, tree: Tree, number: int, done: Sequence[tuple[int, 
     for place, step in reversed(done):
         back = Step(step.path, step.target, step.now)
         try:
-            _set(vault, tree, back, _temp(number, place))
+            if tree.look(step.path) != step.now:
+                _set(vault, tree, back, _temp(number, place))
         except (OSError, ToolError) as error:
             raise HalfDone(
                 f"Only some files were put back, for {told_path(step.path)!r} can be set neither "

@@ -34,7 +34,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     """What a link says."""
 
     def same(self, other: "State") -> bool:
-        """Whether two are alike; the mode of a folder does not count, for no edit changes it."""
+        """Whether two are alike; the mode of a folder does not count."""
         return self == other or (self.kind == other.kind == "dir")
 
 

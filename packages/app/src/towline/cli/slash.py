@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from towline.cli.undo import SKIP, show_diff, undo
 from towline_client import Client, Session
 from towline_protocol import PromptAccepted, QueueResumed, SessionInfo, UpdateSession, UsageError
 
@@ -29,12 +30,22 @@ class Command(msgspec.Struct, frozen=True):
     """Its one request to the server, with what stands behind its name; `None` for what the chat
     does by itself."""
     takes: str = ""
-    """What must stand behind its name; empty for nothing."""
+    """What must stand behind its name, or may when it is in brackets; empty for nothing."""
 
 
 async def _retry(client: Client, session: Session, words: str) -> Came:
     del client, words
     return await session.retry()
+
+
+async def _undo(client: Client, session: Session, words: str) -> Came:
+    del client
+    return await undo(session, words)
+
+
+async def _diff(client: Client, session: Session, words: str) -> Came:
+    del client, words
+    return await show_diff(session)
 
 
 async def _withdraw(client: Client, session: Session, words: str) -> Came:
@@ -77,6 +88,10 @@ async def _close(client: Client, session: Session, words: str) -> Came:
 _ROWS: Final = (
     Command("/interrupt", "stop the running turn (also Ctrl+C)"),
     Command("/retry", "undo the last turn and say its prompt again", _retry),
+    Command(
+        "/undo", "undo the last turn, its files too; `skip`: but conflicts", _undo, f"[{SKIP}]"
+    ),
+    Command("/diff", "show what the last turn did to files", _diff),
     Command("/withdraw", "take back the prompt that waits last", _withdraw),
     Command("/resume", "run the prompts that a stop holds back", _resume),
     Command("/compact", "sum the conversation up, to make room", _compact),
@@ -123,7 +138,7 @@ def find_command(line: str) -> tuple[Command, str]:
             f"{name} stands alone, and {words[:20]!r} stands behind it; put a space before a "
             "message that begins with a slash."
         )
-    if found.takes and not words:
+    if found.takes and not words and not found.takes.startswith("["):
         raise UsageError(f"{name} needs {found.takes} behind it.")
     return found, words
 
