@@ -171,8 +171,6 @@ def _follow(chain: Sequence[Touch], now: State) -> State | None:
 
 
 def _what(after: State | None, now: State) -> str:
-    if now.kind == "blocked":
-        return "a folder above it is a link now"
     if after is None:
         return "the server ended while it was being changed"
     if after.kind == "absent":

@@ -24,8 +24,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     """What stands at a path."""
 
     kind: str
-    """`absent`, `file`, `link`, `dir`; `other` for a pipe, a socket or a device; `blocked` where a
-    folder above it is a link."""
+    """`absent`, `file`, `link`, `dir`; `other` for a pipe, a socket or a device."""
     mode: int = 0
     """Permission bits of a file or folder."""
     hash: str = ""
@@ -97,7 +96,7 @@ class Tree:
         except OSError as error:
             if error.errno not in _NOT_THERE:
                 raise
-            return State("blocked") if self._has_link_above(path) else ABSENT_STATE
+            return ABSENT_STATE  # also behind a link: what is there stands elsewhere
 
     def stamp(self, path: str) -> str:
         """What changes whenever the file does, cheap to read; empty for nothing."""
@@ -189,9 +188,6 @@ class Tree:
             yield fd, name
         finally:
             os.close(fd)
-
-    def _has_link_above(self, path: str) -> bool:
-        return any(Path(self.root, above).is_symlink() for above in ancestors(path))
 
 
 def _look(parent: int, name: str, keep: Callable[[int], str]) -> State:
