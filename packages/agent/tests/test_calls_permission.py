@@ -89,7 +89,7 @@ async def test_a_request_shows_what_would_happen_and_what_each_answer_stores() -
     assert request.preview == Preview(kind="text", text="Letter to ann")
     assert [(option.id, option.rule) for option in request.options] == [
         ("allow_once", None),
-        ("allow_session", "allow send(ann)"),
+        ("allow_session", "allow send(=ann)"),
         ("deny", None),
     ]
     assert request.reason is not None
@@ -148,7 +148,7 @@ async def test_what_is_allowed_for_the_session_adds_the_shown_rule_and_is_not_as
     host = await shop.run(always("allow_session"))
     assert [request.title for request in requests(host)] == ["Send to ann (home)", "Send to bob"]
     shown = [option.rule for option in requests(host)[0].options if option.rule is not None]
-    assert [rule.text for rule in shop.plan.rules] == [*shown, "allow send(bob)"]
+    assert [rule.text for rule in shop.plan.rules] == [*shown, "allow send(=bob)"]
     assert shop.sent == ["ann (home)", "ann (home)", "bob"]
 
 
@@ -283,4 +283,4 @@ async def test_without_a_preview_of_its_own_a_tool_shows_the_arguments() -> None
     await host.run(plan)
     (request,) = requests(host)
     assert request.preview == Preview(kind="text", text='{"at":  "a"}')
-    assert [rule.text for rule in plan.rules] == ['allow write({"at":  "a"})']
+    assert [rule.text for rule in plan.rules] == ['allow write(={"at":  "a"})']

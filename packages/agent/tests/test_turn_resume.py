@@ -7,6 +7,7 @@ import pytest
 
 from towline_agent.limits import Spent
 from towline_agent.permissions.gate import offered_options
+from towline_agent.permissions.part import Part
 from towline_agent.permissions.rules import Rule, parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.testing import Script, ScriptedHost, ScriptedProvider, call, scripted_plan
@@ -40,7 +41,7 @@ from towline_protocol import (
 )
 
 ONE, TWO = CallId("call_one"), CallId("call_two")
-ALLOW = offered_options("send", '{"to": "ann"}')
+ALLOW = offered_options("send", (Part(subject='{"to": "ann"}'),))
 
 
 class Cut:

@@ -34,7 +34,7 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.gate import MODES
+from towline_agent.permissions.policy import MODES
 from towline_agent.permissions.rules import Rule, parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import (
@@ -110,6 +110,7 @@ __all__ = [
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
@@ -123,6 +124,7 @@ __all__ = [
     "OpenAIResponses",
     "OutcomeUnknown",
     "OutputSpec",
+    "OwnCommand",
     "Paced",
     "Piece",
     "Plan",
@@ -169,12 +171,19 @@ __all__ = [
     "compact",
     "connect",
     "cost",
+    "cut_lines",
     "discover",
     "discover_local",
+    "expand_command",
     "fact_file",
+    "find_commands",
+    "find_instructions",
+    "find_mentions",
+    "find_paths",
     "find_tools",
     "installed_providers",
     "is_for_words",
+    "is_secret",
     "kill_process",
     "known_model",
     "known_names",
@@ -185,15 +194,36 @@ __all__ = [
     "model_facts",
     "parse_pasted_token",
     "parse_rule",
+    "read_command",
     "run_turn",
     "show_key",
+    "suggest_starts",
     "system_prompt",
     "tool",
     "tool_specs",
     "vendor_keys",
+    "wrap_text",
 ]
 
 _LATE: Final = {
+    "towline_agent.permissions.secret": ("is_secret",),
+    "towline_agent.project.command": (
+        "OwnCommand",
+        "expand_command",
+        "read_command",
+    ),
+    "towline_agent.project.folder": (
+        "find_commands",
+        "find_paths",
+    ),
+    "towline_agent.project.instructions": ("find_instructions",),
+    "towline_agent.project.mention": (
+        "Mention",
+        "cut_lines",
+        "find_mentions",
+    ),
+    "towline_agent.project.suggest": ("suggest_starts",),
+    "towline_agent.project.tag": ("wrap_text",),
     "towline_agent.providers.anthropic.flags": ("AnthropicFlags",),
     "towline_agent.providers.anthropic.provider": ("Anthropic",),
     "towline_agent.providers.catalog": (

@@ -29,9 +29,16 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.gate import MODES
+from towline_agent.permissions.policy import MODES
 from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.secret import is_secret
 from towline_agent.plan import CallRecord, Plan
+from towline_agent.project.command import OwnCommand, expand_command, read_command
+from towline_agent.project.folder import find_commands, find_paths
+from towline_agent.project.instructions import find_instructions
+from towline_agent.project.mention import Mention, cut_lines, find_mentions
+from towline_agent.project.suggest import suggest_starts
+from towline_agent.project.tag import wrap_text
 from towline_agent.providers.anthropic.flags import AnthropicFlags
 from towline_agent.providers.anthropic.provider import Anthropic
 from towline_agent.providers.base import (
@@ -145,6 +152,7 @@ __all__ = [
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
@@ -158,6 +166,7 @@ __all__ = [
     "OpenAIResponses",
     "OutcomeUnknown",
     "OutputSpec",
+    "OwnCommand",
     "Paced",
     "Piece",
     "Plan",
@@ -204,12 +213,19 @@ __all__ = [
     "compact",
     "connect",
     "cost",
+    "cut_lines",
     "discover",
     "discover_local",
+    "expand_command",
     "fact_file",
+    "find_commands",
+    "find_instructions",
+    "find_mentions",
+    "find_paths",
     "find_tools",
     "installed_providers",
     "is_for_words",
+    "is_secret",
     "kill_process",
     "known_model",
     "known_names",
@@ -220,10 +236,13 @@ __all__ = [
     "model_facts",
     "parse_pasted_token",
     "parse_rule",
+    "read_command",
     "run_turn",
     "show_key",
+    "suggest_starts",
     "system_prompt",
     "tool",
     "tool_specs",
     "vendor_keys",
+    "wrap_text",
 ]

@@ -2,26 +2,23 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final, TypeVar
 
+from towline_agent.consent import CHANGED, find_changed, seek_consent
 from towline_agent.errors import AbortTurn, ToolError
 from towline_agent.host import Host
 from towline_agent.limits import TimeLimit, cut_result, result_cap
-from towline_agent.permissions.gate import Verdict, judge, offered_options
-from towline_agent.permissions.rules import parse_rule
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.request import Asked, bound_preview
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.tasks import end_tasks, heed_cancel, wait_for
-from towline_agent.tools.tool import Tool, ToolOutput
+from towline_agent.tools.tool import Look, Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import (
-    DENY,
     CallId,
     Event,
     FilesChanged,
-    PermissionId,
-    PermissionRequested,
-    PermissionResolved,
     Preview,
     Process,
     ResultBlock,
@@ -38,18 +35,19 @@ from towline_protocol import (
     block_text,
     format_time,
     mend_text,
-    permission_digest,
 )
 
 __all__ = ["run_calls"]
+
+_T = TypeVar("_T")
 
 _log: Final = logging.getLogger("towline.agent")
 
 _AT_ONCE: Final = 16
 """Read-only calls that run together (A4.14)."""
 _TITLE_CHARS: Final = 200
-_PREVIEW_CHARS: Final = 65_536
-"""A preview longer than this is cut, and says so: what is not seen is not approved (W07)."""
+_LOOK_S: Final = 60.0
+"""Seconds that a tool may look before anybody decides; no preview is worth a longer wait."""
 
 _UNKNOWN_EFFECT: Final = (
     "This call was running when the server stopped. It may or may not have had its effect; look "
@@ -62,11 +60,6 @@ _CUT_BY_LENGTH: Final = (
     "Not run: the answer was cut at the token limit, so these arguments may be incomplete. Ask for "
     "less at once."
 )
-_DENIALS: Final = {
-    "deadline": "Nobody answered in time, so it was denied.",
-    "nobody": "Nobody is there to allow it, so it was denied.",
-}
-"""What the model is told of a denial that no person gave, by who gave it."""
 
 
 async def run_calls(
@@ -177,7 +170,7 @@ class _Life:
                 arguments=self._call.arguments,
                 title=self._title,
                 effect=self.effect,
-                preview=_bounded(self._preview) if self.effect != "read" else None,
+                preview=bound_preview(self._preview) if self.effect != "read" else None,
             )
         )
 
@@ -190,11 +183,15 @@ class _Life:
             self._end("failed", self._refusal)
             return
         assert self._tool is not None
-        denial = await self._permit(self._tool)
-        if denial is not None:
-            self._end("denied", denial)
+        look = await self._look(self._tool)
+        if look is None or not await self._permit(self._tool, look):
             return
-        await self._perform(self._tool)
+        # A person may have taken their time: what they saw must still be so (A5.63).
+        changed = await self._guard(self._tool, find_changed(self.workspace, look.bases), _LOOK_S)
+        if changed:
+            self._end("failed", CHANGED.format(path=changed[0]))
+        elif changed is not None:
+            await self._perform(self._tool)
 
     def raise_abort(self) -> None:
         """Raise what the tool raised to end the turn, if it did."""
@@ -258,7 +255,7 @@ class _Life:
         if self._tool is None:
             return self._plan.tools.explain_missing(self._call.name)
         try:
-            self._look(self._tool)
+            self._read(self._tool)
         except ToolError as error:
             return error.message
         except (KeyboardInterrupt, GeneratorExit):
@@ -267,8 +264,8 @@ class _Life:
             return self._surprise(error)
         return None
 
-    def _look(self, tool: Tool) -> None:
-        """Learn what the call is about, before anybody decides on it."""
+    def _read(self, tool: Tool) -> None:
+        """Learn what the arguments alone say."""
         arguments = self._arguments = tool.check(self._call.arguments)
         if tool.title is not None:
             self._title = tool.title(arguments)[:_TITLE_CHARS]
@@ -277,60 +274,34 @@ class _Life:
         if tool.preview is not None:
             self._preview = tool.preview(arguments)
 
-    async def _permit(self, tool: Tool) -> str | None:
-        """Why the call may not run; `None` when it may."""
-        if self._record.started:
-            return None  # it was allowed before the crash, and it may run again
-        request = self._record.request
-        if request is None:
-            verdict = judge(
-                mode=self._plan.mode,
-                rules=tuple(self._plan.rules),
-                tool=tool.name,
-                effect=tool.effect,
-                subject=self._subject,
-                reason=tool.reason,
-            )
-            if verdict.action == "deny":
-                return f"Denied by {verdict.reason}. Do not try to get round it."
-            if verdict.action == "allow":
-                return None
-            request = self._request(tool, verdict)
-        decision = self._record.decision or await self._host.ask(request)
-        return self._take(decision, request)
+    async def _look(self, tool: Tool) -> Look | None:
+        """Learn what the call would do, before anybody decides on it; `None` when it has ended."""
+        if tool.look is None:
+            return Look(parts=(Part(subject=self._subject),), preview=self._preview)
+        look = await self._guard(tool, tool.look(self, self._arguments), _LOOK_S)
+        if look is not None:
+            self._preview = look.preview or self._preview
+            self.bases = look.bases
+        return look
 
-    def _request(self, tool: Tool, verdict: Verdict) -> PermissionRequested:
-        permission = PermissionId(self._plan.mint("prm"))
-        options = offered_options(tool.name, self._subject)
-        return PermissionRequested(
-            permission=permission,
+    async def _permit(self, tool: Tool, look: Look) -> bool:
+        """Whether the call may run; else it has ended."""
+        asked = Asked(
             call=self._call.id,
-            tool=tool.name,
             title=self._title,
-            preview=_bounded(self._preview),
-            digest=permission_digest(
-                permission=permission,
-                tool=tool.name,
-                arguments=self._call.arguments,
-                cwd=self.workspace.root,
-                options=tuple(option.id for option in options),
-            ),
-            options=options,
-            reason=verdict.reason,
+            arguments=self._call.arguments,
+            preview=self._preview,
+            bases=look.bases,
             expires_at=format_time(self._plan.clock.now_ms()),  # the host sets the real deadline
         )
-
-    def _take(self, decision: PermissionResolved, request: PermissionRequested) -> str | None:
-        option = next((o for o in request.options if o.id == decision.option), None)
-        if option is None or option.id == DENY:
-            why = _DENIALS.get(decision.by, "A person denied it.")
-            note = f" They say: {decision.note}" if decision.note else ""
-            return f"{why}{note} Do not try to get round it."
-        if option.rule is not None:  # exactly the rule that was shown (R39)
-            rule = parse_rule(option.rule)
-            if rule not in self._plan.rules:  # the host may have taken it already
-                self._plan.rules.append(rule)
-        return None
+        refusal = await seek_consent(self._plan, self._host, self._record, tool, look, asked)
+        if refusal is not None:
+            self._end(refusal.status, refusal.message)
+            return False
+        opened = frozenset(place for part in look.parts for place in part.grants)
+        if opened:
+            self.workspace = self.workspace.grant(opened)
+        return True
 
     async def _start(self, process: Process | None, child: SessionId | None = None) -> None:
         self._started_s = self._plan.clock.monotonic()
@@ -341,10 +312,16 @@ class _Life:
     async def _perform(self, tool: Tool) -> None:
         if not tool.journals:
             await self._start(None)
-        limit = TimeLimit(tool.timeout_s)
+        output = await self._guard(tool, tool.run(self, self._arguments), tool.timeout_s)
+        if output is not None:
+            self._report(output)
+
+    async def _guard(self, tool: Tool, work: Awaitable[_T], timeout_s: float | None) -> _T | None:
+        """What a tool's own code returns. A rim: `None` when it raised, which ends the call."""
+        limit = TimeLimit(timeout_s)
         try:
             with limit:
-                output = await tool.run(self, self._arguments)
+                return await work
         except asyncio.CancelledError:
             heed_cancel()
             self._end("failed", f"{tool.name} was cancelled by its own code.")
@@ -355,24 +332,23 @@ class _Life:
             self._end("failed", error.message)
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # a rim: a surprise is the model's error result (A4.18)
+        except BaseException as error:  # a surprise is the model's error result (A4.18)
             if isinstance(error, TimeoutError) and limit.expired:
-                self._time_out(tool)
+                self._time_out(tool, timeout_s)
             else:
                 self._end("failed", self._surprise(error))
-        else:
-            self._report(output)
+        return None
 
     def _surprise(self, error: BaseException) -> str:
         """What the model is told of an exception; its text goes to the log alone (A4.18)."""
         _log.error("Tool %s failed in call %s", self._call.name, self._call.id, exc_info=error)
         return f"{self._call.name} failed with {type(error).__name__}."
 
-    def _time_out(self, tool: Tool) -> None:
-        took = f"{tool.name} took longer than {tool.timeout_s:g} s."
+    def _time_out(self, tool: Tool, timeout_s: float | None) -> None:
+        took = f"{tool.name} took longer than {timeout_s:g} s."
         if self._withdrawn is not None:
             self._end("failed", f"{tool.name} never began: {self._withdrawn}. {took}")
-        elif tool.threaded:
+        elif tool.threaded and self._running:
             self._end("unknown", f"{took} {_STILL_RUNNING}")
         else:
             self._end("failed", took)
@@ -419,9 +395,3 @@ class _Life:
 def _repeatable(tool: Tool | None) -> bool:
     """Whether a call may run again after a crash (C5.5)."""
     return tool is not None and (tool.effect == "read" or tool.idempotent)
-
-
-def _bounded(preview: Preview) -> Preview:
-    if len(preview.text) <= _PREVIEW_CHARS:
-        return preview
-    return Preview(kind=preview.kind, text=preview.text[:_PREVIEW_CHARS], truncated=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from towline_agent.permissions.gate import MODES
+from towline_agent.permissions.policy import MODES
 from towline_agent.providers.base import EFFORTS, Controls
 from towline_protocol import File, Image, Limits, PromptBlock, Text, UsageError
 

@@ -7,6 +7,8 @@ import msgspec
 
 from towline_agent.host import Clock, Mint
 from towline_agent.limits import Slot
+from towline_agent.permissions.doubt import Judge
+from towline_agent.permissions.policy import Policy
 from towline_agent.permissions.rules import Rule
 from towline_agent.providers.base import Controls, Provider
 from towline_agent.tools.output import OutputSpec
@@ -49,6 +51,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The permission mode."""
     rules: list[Rule] = msgspec.field(default_factory=list[Rule])
     """The session's rules; grows when a person allows something for the session."""
+    policy: Callable[[], Policy] = Policy
+    """Asked with each call for the rules that stand beside them."""
+    judge: Judge | None = None
+    """Looks at what would run unasked (A5.70)."""
     limits: Limits = Limits()
     """The bounds of the turn."""
     used_up: Callable[[], str | None] = _never

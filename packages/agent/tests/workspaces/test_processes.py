@@ -33,7 +33,7 @@ def test_a_row_is_read_whatever_the_name_in_it_holds() -> None:
     for name in ("sh", "a b", "a) S 1 (b", ")"):
         row = parse_stat(42, f"42 ({name}) {rest}\n", "boot")
         assert row == ProcessRow(
-            pid=42, parent=7, group=42, session=43, started="98765@boot", zombie=False
+            pid=42, name=name, parent=7, group=42, session=43, started="98765@boot", zombie=False
         )
     assert parse_stat(1, f"1 (x) Z{rest[1:]}", "").zombie
 

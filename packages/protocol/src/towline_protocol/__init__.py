@@ -159,6 +159,8 @@ __all__ = [
     "ClientTool",
     "CloseSession",
     "CommandArtifact",
+    "CommandInfo",
+    "CommandList",
     "Compacted",
     "Context",
     "Control",
@@ -220,6 +222,7 @@ __all__ = [
     "Pairing",
     "Parent",
     "Partial",
+    "PathList",
     "PermissionAnswered",
     "PermissionId",
     "PermissionRequested",
@@ -256,6 +259,7 @@ __all__ = [
     "ResultBlock",
     "RevertTurn",
     "Reverted",
+    "RunCommand",
     "SearchArtifact",
     "SearchItem",
     "SendPrompt",
@@ -281,6 +285,7 @@ __all__ = [
     "StepId",
     "StepStarted",
     "StoredEvent",
+    "SuggestionList",
     "Text",
     "TextDelta",
     "Thinking",
@@ -293,6 +298,8 @@ __all__ = [
     "ToolCallDelta",
     "ToolDeclaration",
     "ToolEnded",
+    "ToolInfo",
+    "ToolList",
     "ToolOutputDelta",
     "ToolProgress",
     "ToolProposed",
@@ -359,131 +366,47 @@ __all__ = [
 ]
 
 _LATE: Final = {
-    "towline_protocol.codec": (
-        "decode_answer",
-        "decode_blocks",
-        "decode_envelope",
-        "decode_frame",
-        "encode",
-    ),
-    "towline_protocol.commands": (
-        "AddUser",
-        "AgentOffer",
-        "AnswerPermission",
-        "AnswerQuestion",
-        "Capabilities",
-        "ChangePassword",
-        "ChangeProvider",
-        "Checkpoint",
-        "CheckpointList",
-        "Claim",
-        "ClaimCall",
-        "Claimed",
-        "ClientBlock",
-        "ClientCall",
-        "ClientCallEnded",
-        "ClientLimits",
-        "CloseSession",
-        "CreateSession",
-        "CreateToken",
-        "DeclareTools",
-        "FileInfo",
-        "FinishSignIn",
-        "ForkSession",
-        "Health",
-        "History",
-        "Identity",
-        "Interrupt",
-        "Interrupted",
-        "KeyTest",
-        "LoggedIn",
-        "Login",
-        "Manifest",
-        "ManifestRow",
-        "MarkRead",
-        "ModelInfo",
-        "ModelList",
-        "NewToken",
-        "Pairing",
-        "PermissionAnswered",
-        "Problem",
-        "PromptAccepted",
-        "ProviderInfo",
-        "ProviderList",
-        "ProviderTest",
-        "QuestionAnswered",
-        "QueueResumed",
-        "ReadMark",
-        "ReportProgress",
-        "RequestList",
-        "RequestRow",
-        "Resend",
-        "RevertTurn",
-        "SendPrompt",
-        "SendResult",
-        "SessionDeleted",
-        "SessionInfo",
-        "SessionList",
-        "SignInStarted",
-        "StartSignIn",
-        "TokenInfo",
-        "TokenList",
-        "ToolsDeclared",
-        "TurnDiff",
-        "TurnReverted",
-        "UpdateSession",
-        "UsageReport",
-        "UsageRow",
-        "UserInfo",
-        "UserList",
-        "ViewAnswer",
-        "Withdrawn",
-    ),
-    "towline_protocol.frames": (
-        "CONTROL_FRAMES",
-        "Broken",
-        "Control",
-        "Frame",
-        "Gap",
-        "Hello",
-        "Partial",
-        "Reset",
-        "SessionChanged",
-        "SessionRemoved",
-        "SessionRows",
-    ),
-    "towline_protocol.functions.docstring": ("Docstring", "parse_docstring"),
-    "towline_protocol.functions.signature": ("Signature", "read_signature"),
-    "towline_protocol.functions.value": ("mend_text", "value_text"),
-    "towline_protocol.openapi": ("openapi_document", "schema_hash"),
-    "towline_protocol.operations": (
-        "AREAS",
-        "CONTRACT_HEADER",
-        "CONTRACT_VERSION",
-        "OPERATIONS",
-        "QUERIES",
-        "Operation",
-        "Query",
-        "fault_codes",
-        "takes_match",
-    ),
-    "towline_protocol.outgoing": ("show_outgoing",),
-    "towline_protocol.presentation": ("Presentation", "Shown", "present"),
-    "towline_protocol.reducer": ("empty_view", "reduce", "reduce_all"),
-    "towline_protocol.schema": ("typescript_later", "typescript_shapes", "typescript_types"),
-    "towline_protocol.view": (
-        "REDUCER_VERSION",
-        "CallView",
-        "Decision",
-        "EndedTurn",
-        "Mark",
-        "MessageView",
-        "OpenMessage",
-        "OutgoingPrompt",
-        "QueuedPrompt",
-        "SessionView",
-        "TurnView",
-    ),
+    module: tuple(names.split())
+    for module, names in {
+        "towline_protocol.codec": """
+            decode_answer decode_blocks decode_envelope decode_frame encode
+        """,
+        "towline_protocol.commands": """
+            AddUser AgentOffer AnswerPermission AnswerQuestion Capabilities
+            ChangePassword ChangeProvider Checkpoint CheckpointList Claim ClaimCall
+            Claimed ClientBlock ClientCall ClientCallEnded ClientLimits CloseSession
+            CommandInfo CommandList CreateSession CreateToken DeclareTools FileInfo
+            FinishSignIn ForkSession Health History Identity Interrupt Interrupted
+            KeyTest LoggedIn Login Manifest ManifestRow MarkRead ModelInfo ModelList
+            NewToken Pairing PathList PermissionAnswered Problem PromptAccepted
+            ProviderInfo ProviderList ProviderTest QuestionAnswered QueueResumed
+            ReadMark ReportProgress RequestList RequestRow Resend RevertTurn
+            RunCommand SendPrompt SendResult SessionDeleted SessionInfo SessionList
+            SignInStarted StartSignIn SuggestionList TokenInfo TokenList ToolInfo
+            ToolList ToolsDeclared TurnDiff TurnReverted UpdateSession UsageReport
+            UsageRow UserInfo UserList ViewAnswer Withdrawn
+        """,
+        "towline_protocol.frames": """
+            CONTROL_FRAMES Broken Control Frame Gap Hello Partial Reset SessionChanged
+            SessionRemoved SessionRows
+        """,
+        "towline_protocol.functions.docstring": "Docstring parse_docstring",
+        "towline_protocol.functions.signature": "Signature read_signature",
+        "towline_protocol.functions.value": "mend_text value_text",
+        "towline_protocol.openapi": "openapi_document schema_hash",
+        "towline_protocol.operations": """
+            AREAS CONTRACT_HEADER CONTRACT_VERSION OPERATIONS QUERIES Operation Query
+            fault_codes takes_match
+        """,
+        "towline_protocol.outgoing": "show_outgoing",
+        "towline_protocol.presentation": "Presentation Shown present",
+        "towline_protocol.reducer": "empty_view reduce reduce_all",
+        "towline_protocol.schema": "typescript_later typescript_shapes typescript_types",
+        "towline_protocol.view": """
+            REDUCER_VERSION CallView Decision EndedTurn Mark MessageView OpenMessage
+            OutgoingPrompt QueuedPrompt SessionView TurnView
+        """,
+    }.items()
 }
 """What only some programs need, by module: imported when they ask for it. Type checkers read
 `__init__.pyi`."""

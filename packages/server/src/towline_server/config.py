@@ -30,6 +30,8 @@ _LONGEST_WINDOW_S: Final = 7 * 24 * 3600  # a week: a longer wait is a mistyped 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one server; checked, so that nobody has to check them again."""
 
+    commands: Path | None = None
+    """The folder of the user's own commands, beside `config.toml`; not a key."""
     data_dir: Path
     """The folder that holds the store; made when missing."""
     host: str = "127.0.0.1"
@@ -276,7 +278,7 @@ def load_config(
         UsageError: A source holds an unknown key or a value that is not allowed, or the file is
             no TOML. The message names the source, the key, the value and what is allowed.
     """
-    values: dict[str, object] = {"data_dir": data_dir}
+    values: dict[str, object] = {"data_dir": data_dir, "commands": file.parent / "commands"}
     for key, value in _read_file(file).items():
         values[key] = _checked(key, value, f"{key!r} in {str(file)!r}")
     for key in CONFIG_KEYS:

@@ -34,6 +34,7 @@ from towline_protocol import (
     ReportProgress,
     Resend,
     RevertTurn,
+    RunCommand,
     SendPrompt,
     SendResult,
     StartSignIn,
@@ -43,7 +44,7 @@ from towline_protocol import (
 )
 from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY
 from towline_server.api.handlers import HANDLERS
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.testing import AppClient, Reply, open_test_app
 
 pytestmark = pytest.mark.wide
@@ -66,6 +67,7 @@ BODIES: dict[type[msgspec.Struct], msgspec.Struct] = {
     Login: Login(password="a password"),
     MarkRead: MarkRead(seq=1),
     RevertTurn: RevertTurn(),
+    RunCommand: RunCommand(),
     Resend: Resend(content=(Text(text="hello"),)),
     ReportProgress: ReportProgress(reader="phone", text="on it"),
     SendResult: SendResult(reader="phone"),
@@ -108,6 +110,7 @@ def _path(row: Operation, session: str = "ses_0") -> str:
         .replace("{call}", "call_0")
         .replace("{prompt}", "pmt_0")
         .replace("{turn}", "trn_0")
+        .replace("{command}", "init")
     )
 
 

@@ -14,7 +14,7 @@ from towline_agent.tools.arguments import parse_arguments
 from towline_agent.tools.mismatch import find_mismatch, read_schema
 from towline_agent.tools.result import to_output
 from towline_agent.tools.schema import misfit, read_parameters
-from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
+from towline_agent.tools.tool import EFFECTS, Look, Tool, ToolContext, ToolOutput
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.threads import ThreadPool
 from towline_protocol import Preview, Process, UsageError
@@ -71,6 +71,7 @@ def tool(
     title: _Words | None = None,
     subject: _Words | None = None,
     preview: Callable[[dict[str, Any]], Preview] | None = None,
+    look: Callable[[ToolContext, dict[str, Any]], Awaitable[Look]] | None = None,
     verify: Callable[[dict[str, Any]], object] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
@@ -102,8 +103,8 @@ def tool(
         description: What the model is told; without it the docstring's text before its sections.
         verify: Looks at arguments that fit the schema; raises `ToolInputInvalid` for what the
             schema can't say, before anybody is asked for permission.
-        facts: `effect`, `idempotent`, `timeout_s`, `journals`, `title`, `subject` and `preview`,
-            as on `Tool`.
+        facts: `effect`, `idempotent`, `timeout_s`, `journals`, `title`, `subject`, `preview` and
+            `look`, as on `Tool`.
 
     Raises:
         UsageError: The function can't be a tool; the message says why (A4.45).
@@ -320,8 +321,11 @@ class _ThreadContext:
     """A tool's context for a thread: what it shows is handed to the loop's own thread."""
 
     def __init__(self, context: ToolContext) -> None:
+        self.call = context.call
         self.workspace: Workspace = context.workspace
         self.result_limit = context.result_limit
+        self.state = context.state
+        self.bases = context.bases
         self._context = context
         self._loop = asyncio.get_running_loop()
         self._open = True

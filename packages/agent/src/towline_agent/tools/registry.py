@@ -29,6 +29,8 @@ TOOL_GROUP: Final = "towline.tools"
 """The group of entry points."""
 
 _OFF: Final = "-"
+_CODING_TOO: Final = frozenset({"job"})
+"""What touches nothing but what a tool of that set has begun."""
 
 
 class ToolSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,9 +82,10 @@ def find_tools(settings: Sequence[str] = ()) -> FoundTools:
 def _own() -> tuple[ToolSet, ...]:
     """What reaches the machine can be switched off by itself."""
     ours = builtin_tools()
+    coding = tuple(tool for tool in ours if tool.effect != "own" or tool.name in _CODING_TOO)
     return (
-        ToolSet(name="coding", tools=tuple(tool for tool in ours if tool.effect != "own")),
-        ToolSet(name="basic", tools=tuple(tool for tool in ours if tool.effect == "own")),
+        ToolSet(name="coding", tools=coding),
+        ToolSet(name="basic", tools=tuple(tool for tool in ours if tool not in coding)),
     )
 
 

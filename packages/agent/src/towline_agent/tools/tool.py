@@ -5,6 +5,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from towline_agent.permissions.part import Part
 from towline_agent.tools.state import ToolState
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import (
@@ -37,28 +38,14 @@ class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Files it changed."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a call would do, judged by itself; the strictest verdict wins (A5.65)."""
-
-    subject: str
-    """What rules are matched against: a path relative to the root (absolute when it lies outside),
-    one command line, a host, or the whole call."""
-    kind: str = "exact"
-    """`path`, `command`, `host` or `exact`: how a pattern is matched (A5.47)."""
-    effect: str | None = None
-    """What it does to the world; `None` for the tool's effect."""
-    caution: str | None = None
-    """A sentence why a mode never lets it pass, only a rule or a person: a secret file, a place
-    outside the root, a private address, a part of a command that could not be read (A5.69)."""
-    grants: tuple[str, ...] = ()
-    """Real, absolute paths outside the root that it reaches once it is allowed."""
-
-
 class Look(msgspec.Struct, frozen=True, kw_only=True):
     """What a call is about, found out before anybody decides on it."""
 
     parts: tuple[Part, ...]
     """All that it would do; at least one."""
+    whole: str | None = None
+    """The call in one line, such as a command of several parts as it was written: what a rule for
+    the session names when more than one part asks. `None` when no line says all of it."""
     preview: Preview | None = None
     """What a person sees (A5.59); `None` for the tool's own preview."""
     bases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])

@@ -104,8 +104,9 @@ class MemoryWorkspace:
             below = name if place == "." else name[len(place) + 1 :]
             in_git = "/.git/" in f"/{below}"
             if not in_git if deep else "/" not in below:
-                size = len(tree.files.get(name, b""))
-                found.append(DirEntry(name=below, kind=tree.kind(name) or "", size=size))
+                size, time = len(tree.files.get(name, b"")), self.times.get(name, 0)
+                kind = tree.kind(name) or ""
+                found.append(DirEntry(name=below, kind=kind, size=size, mtime_ns=time))
         return Walk(tuple(sorted(found, key=lambda entry: entry.name)))
 
     async def apply(self, edits: tuple[Edit, ...]) -> tuple[FileChange, ...]:

@@ -64,7 +64,7 @@ def _entry(entry: os.DirEntry[str], below: str) -> DirEntry:
     if not entry.is_file(follow_symlinks=False):
         return DirEntry(name=name, kind="other", size=0)
     try:
-        size = entry.stat(follow_symlinks=False).st_size
+        found = entry.stat(follow_symlinks=False)
     except OSError:  # it was removed meanwhile
-        size = 0
-    return DirEntry(name=name, kind="file", size=size)
+        return DirEntry(name=name, kind="file", size=0)
+    return DirEntry(name=name, kind="file", size=found.st_size, mtime_ns=found.st_mtime_ns)

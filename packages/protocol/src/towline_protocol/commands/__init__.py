@@ -63,6 +63,15 @@ from towline_protocol.commands.model import (
     UsageReport,
     UsageRow,
 )
+from towline_protocol.commands.project import (
+    CommandInfo,
+    CommandList,
+    PathList,
+    RunCommand,
+    SuggestionList,
+    ToolInfo,
+    ToolList,
+)
 from towline_protocol.commands.read import History, RequestList, RequestRow, ViewAnswer
 from towline_protocol.commands.session import (
     CloseSession,
@@ -103,6 +112,8 @@ __all__ = [
     "ClientCallEnded",
     "ClientLimits",
     "CloseSession",
+    "CommandInfo",
+    "CommandList",
     "CreateSession",
     "CreateToken",
     "DeclareTools",
@@ -124,6 +135,7 @@ __all__ = [
     "ModelList",
     "NewToken",
     "Pairing",
+    "PathList",
     "PermissionAnswered",
     "Problem",
     "PromptAccepted",
@@ -138,6 +150,7 @@ __all__ = [
     "RequestRow",
     "Resend",
     "RevertTurn",
+    "RunCommand",
     "SendPrompt",
     "SendResult",
     "SessionDeleted",
@@ -145,8 +158,11 @@ __all__ = [
     "SessionList",
     "SignInStarted",
     "StartSignIn",
+    "SuggestionList",
     "TokenInfo",
     "TokenList",
+    "ToolInfo",
+    "ToolList",
     "ToolsDeclared",
     "TurnDiff",
     "TurnReverted",

@@ -23,6 +23,7 @@ from towline_agent import (
 from towline_protocol import Limits, SessionView, UsageError
 from towline_server.errors import Rejected
 from towline_server.sessions.connection import Connect, Connection, Line
+from towline_server.sessions.project import Projects
 from towline_server.sessions.question import ASK_USER
 
 __all__ = ["DEFAULT_AGENT", "AgentSpec", "Agents", "Connect", "Connection"]
@@ -41,6 +42,9 @@ class AgentSpec:
     """What it is and how it should behave."""
     tools: Toolset = field(default_factory=Toolset)
     """What its model may call."""
+    few_tools: tuple[str, ...] = ()
+    """Which of its tools a small model is offered, one that gets no instructions; all of them when
+    none of these is there."""
     limits: Limits = field(default_factory=Limits)
     """The bounds of its turns."""
     fallbacks: tuple[str, ...] = ()
@@ -65,6 +69,7 @@ class Agents:
         clock: Clock,
         mint: Mint,
         hidden: Sequence[Path] = (),
+        projects: Projects | None = None,
         knows: Callable[[str], bool] = lambda model: True,
     ) -> None:
         """Nobody is asked yet.
@@ -76,6 +81,7 @@ class Agents:
             clock: Time.
             mint: Ids.
             hidden: Places that no tool may read.
+            projects: Looks into the folders of sessions; one that knows no roots when left out.
             knows: Whether there is a provider for a `provider/model`.
 
         Raises:
@@ -87,6 +93,8 @@ class Agents:
         self._clock = clock
         self._mint = mint
         self._hidden = tuple(hidden)
+        self.projects = Projects((), hidden=hidden) if projects is None else projects
+        """Looks into the folders of sessions."""
         self._knows = knows
         self._lines: dict[str, tuple[Line, Slot | None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -164,10 +172,12 @@ class Agents:
         line, slot = await self._line(view.model)
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
-        workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden, keeper=keeper)
+        cwd = view.cwd or "."
+        workspace = LocalWorkspace(cwd, hidden=self._hidden, keeper=keeper)
+        words = "" if line.model.bare_prompt else await self.projects.instructions(cwd)
         return Plan(
             provider=line,
-            system=system_prompt(spec.name, spec.instructions, workspace),
+            system=system_prompt(spec.name, spec.instructions, workspace, project=words),
             tools=_with_own(spec, line.model, tools),
             workspace=workspace,
             clock=self._clock,
@@ -231,4 +241,6 @@ def _with_own(spec: AgentSpec, model: Model, tools: Sequence[Tool]) -> Toolset:
     """
     may_ask = spec.asks and not model.bare_prompt and ASK_USER not in spec.tools
     own = [made for made in tools if may_ask or made.name != ASK_USER]
-    return Toolset([*spec.tools.values(), *own]) if own else spec.tools
+    few = [spec.tools[name] for name in spec.few_tools if name in spec.tools]
+    given = few if few and model.bare_prompt else list(spec.tools.values())
+    return Toolset([*given, *own])

@@ -77,6 +77,7 @@ class Session:
             keeper: Makes what keeps the files that a turn touches.
             draining: The server shuts down: no turn may start.
         """
+        self._agents = agents
         self.log = log
         """Its way into the store."""
         self._budget = budget
@@ -371,6 +372,11 @@ class Session:
             self.runner.held = False  # a full inbox that is held would never have room again
             self.runner.wake()
             raise
+
+    def tools(self) -> tuple[Tool, ...]:
+        """What its model may call, in the order in which it reads them."""
+        given = self._agents.spec(self.log.view.agent).tools
+        return (*given.values(), *(own for own in self._own_tools() if own.name not in given))
 
     def _own_tools(self) -> tuple[Tool, ...]:
         """Tools that lead out of the server, to people and to clients."""

@@ -14,8 +14,9 @@ from towline_protocol import (
 )
 from towline_server.auth.password import Hasher, Passwords
 from towline_server.auth.token import new_token
+from towline_server.build import BuiltApp, build_app, make_projects
 from towline_server.config import Config
-from towline_server.main import BuiltApp, OwnSignals, build_app, uvicorn_config
+from towline_server.main import OwnSignals, uvicorn_config
 from towline_server.models.providers import Providers
 from towline_server.models.testing import FakeProviders
 from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Connect, Connection
@@ -100,14 +101,6 @@ async def open_test_app(
         server_tools=("web_search",),
         trusts_client_effects=trusts_client_effects,
     )
-    fleet = Agents(
-        {DEFAULT_AGENT: spec},
-        connect=connect or connect_always,
-        default_model=provider.model.name,
-        knows=knows,
-        clock=clock,
-        mint=mint,
-    )
     config = Config(
         data_dir=root.with_name(f"{root.name}-data"),
         roots=(root,),
@@ -119,6 +112,15 @@ async def open_test_app(
         origins=origins,
         orphan_turn="continue" if orphan_turn_s is None else "interrupt",
         orphan_turn_s=orphan_turn_s or 60.0,
+    )
+    fleet = Agents(
+        {DEFAULT_AGENT: spec},
+        connect=connect or connect_always,
+        default_model=provider.model.name,
+        knows=knows,
+        clock=clock,
+        mint=mint,
+        projects=make_projects(config, ()),
     )
     built = await build_app(
         config,

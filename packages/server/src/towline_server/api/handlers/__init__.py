@@ -10,6 +10,7 @@ from towline_server.api.handlers import (
     discovery,
     file,
     model,
+    project,
     read,
     session,
     talk,
@@ -31,5 +32,6 @@ HANDLERS: Final[dict[str, Handler]] = {
     **file.HANDLERS,
     **checkpoint.HANDLERS,
     **model.HANDLERS,
+    **project.HANDLERS,
 }
 """Operation name to handler; streams stand in `api/stream.py`."""
