@@ -64,7 +64,17 @@ from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
-from towline_agent.workspaces.base import DirEntry, Keeper, ProgramResult, Workspace
+from towline_agent.workspaces.base import (
+    DirEntry,
+    Edit,
+    Keeper,
+    MakeDir,
+    Move,
+    ProgramResult,
+    Put,
+    Remove,
+    Workspace,
+)
 
 __all__ = [
     "CA_SETTING",
@@ -94,6 +104,7 @@ __all__ = [
     "Controls",
     "Credential",
     "DirEntry",
+    "Edit",
     "EndpointNotFound",
     "EventStream",
     "Found",
@@ -110,10 +121,12 @@ __all__ = [
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "MakeDir",
     "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
+    "Move",
     "NoCredential",
     "OAuthClient",
     "OAuthCredential",
@@ -132,8 +145,10 @@ __all__ = [
     "Provider",
     "ProviderError",
     "ProviderUnavailable",
+    "Put",
     "QuotaExhausted",
     "RateLimited",
+    "Remove",
     "Request",
     "RequestRejected",
     "ResponseMalformed",

@@ -103,7 +103,17 @@ from towline_agent.tools.spawn import AgentRunner, make_spawn_agent
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
-from towline_agent.workspaces.base import DirEntry, Keeper, ProgramResult, Workspace
+from towline_agent.workspaces.base import (
+    DirEntry,
+    Edit,
+    Keeper,
+    MakeDir,
+    Move,
+    ProgramResult,
+    Put,
+    Remove,
+    Workspace,
+)
 from towline_agent.workspaces.checkpoints import Checkpoints, KeptTurn, RevertOutcome
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import kill_process
@@ -136,6 +146,7 @@ __all__ = [
     "Controls",
     "Credential",
     "DirEntry",
+    "Edit",
     "EndpointNotFound",
     "EventStream",
     "Found",
@@ -152,10 +163,12 @@ __all__ = [
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "MakeDir",
     "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
+    "Move",
     "NoCredential",
     "OAuthClient",
     "OAuthCredential",
@@ -174,8 +187,10 @@ __all__ = [
     "Provider",
     "ProviderError",
     "ProviderUnavailable",
+    "Put",
     "QuotaExhausted",
     "RateLimited",
+    "Remove",
     "Request",
     "RequestRejected",
     "ResponseMalformed",
