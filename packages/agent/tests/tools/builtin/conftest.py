@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from towline_agent.tools.builtin import after_edit
 from towline_agent.tools.memory import MemoryContext
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.memory import MemoryWorkspace
@@ -28,3 +29,9 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
         return MemoryContext(MemoryWorkspace(files, root=str(tmp_path / "root")))
 
     return on_disk if request.param == "local" else in_memory
+
+
+@pytest.fixture(autouse=True)
+def _no_findings(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """The tools are looked at alone: what checkers say of made-up files is tested elsewhere."""
+    monkeypatch.setattr(after_edit, "AFTER_EDIT", [])

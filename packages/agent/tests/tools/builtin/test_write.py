@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
-from towline_agent.tools.builtin.after_edit import AFTER_EDIT
+from towline_agent.tools.builtin import after_edit
 from towline_agent.tools.builtin.files import read_file
 from towline_agent.tools.builtin.write import create_file, edit_file, write_file
 from towline_agent.tools.edits.encoding import read_source
@@ -258,18 +258,14 @@ async def test_secrets_and_what_decides_call_for_caution(make: Make) -> None:
 async def test_what_a_hook_finds_is_told_with_the_edit(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def find(context: ToolContext, paths: tuple[str, ...]) -> str:
+    async def find(context: ToolContext, paths: Mapping[str, bytes]) -> str:
         return f"looked at {', '.join(paths)}"
 
-    async def find_nothing(context: ToolContext, paths: tuple[str, ...]) -> str:
+    async def find_nothing(context: ToolContext, paths: Mapping[str, bytes]) -> str:
         return ""
 
-    AFTER_EDIT.extend((find, find_nothing))
-    try:
-        told = await make({}).told(create_file, path="a.py", content="x\n")
-    finally:
-        AFTER_EDIT.remove(find)
-        AFTER_EDIT.remove(find_nothing)
+    monkeypatch.setattr(after_edit, "AFTER_EDIT", [find, find_nothing])
+    told = await make({}).told(create_file, path="a.py", content="x\n")
     assert told == "Created 'a.py' with 1 lines.\nlooked at a.py"
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Keeper, Mint, Plan, Start, Stop, Tool, compact, run_turn
+from towline_agent import Keeper, Mint, Plan, Start, Stop, Tool, ToolState, compact, run_turn
 from towline_protocol import (
     TERMINAL_EVENTS,
     Compacted,
@@ -39,6 +39,7 @@ from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.files import Files
 from towline_server.sessions.fill import with_files
+from towline_server.sessions.held import with_state
 from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
@@ -69,6 +70,7 @@ class Runner:
         budget: Budget,
         files: Files,
         keeper: Callable[[], Keeper | None],
+        state: ToolState,
         draining: bool = False,
     ) -> None:
         """Nothing runs yet.
@@ -84,6 +86,7 @@ class Runner:
             budget: What its user's day may cost.
             files: The bytes that its conversation names by hash.
             keeper: Keeps the files that the turn touches; asked once a turn.
+            state: What tools hold between turns; closed by whoever made it.
             draining: The server shuts down: no turn may start.
         """
         self.held = log.ahead.held
@@ -101,6 +104,7 @@ class Runner:
         self._files = files
         self._keeper = keeper
         self._pauses = 0
+        self._state = state
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[Stop] | None = None
         self._over = asyncio.Event()
@@ -294,7 +298,13 @@ class Runner:
         plan = await self._agents.plan(
             ahead.view, ahead.rules, limits, self._own_tools(), self._keeper()
         )
-        plan = with_reverts(plan, tuple(ahead.reverts))
+        plan = with_reverts(with_state(plan, self._state), tuple(ahead.reverts))
+        policies = self._agents.projects.policies
+        policy = await policies.read(self._log.user, ahead.view.cwd or ".")
+        # The rules are those of now, the mode is the one of each call's own moment (A5.46).
+        plan = msgspec.structs.replace(
+            plan, policy=lambda: msgspec.structs.replace(policy, mode=ahead.view.mode)
+        )
         return with_files(plan, self._files, self._log.user, self._log.keep_text)
 
     async def _attempt(self, start: Start) -> Fault | Stop | None:

@@ -8,22 +8,18 @@ __all__ = ["builtin_tools"]
 def builtin_tools() -> tuple[Tool, ...]:
     """All of them, in the order a model should read them."""
     # Making tools takes time, and many programs bring their own alone.
-    from towline_agent.tools.builtin.after_edit import AFTER_EDIT
     from towline_agent.tools.builtin.code_tools import code_tools
     from towline_agent.tools.builtin.files import list_dir, read_file
     from towline_agent.tools.builtin.find import find_files
     from towline_agent.tools.builtin.image import view_image
     from towline_agent.tools.builtin.jobs import job
     from towline_agent.tools.builtin.move import create_dir, delete_path, move_path, rename_path
-    from towline_agent.tools.builtin.new_findings import tell_new_findings
     from towline_agent.tools.builtin.now import make_now
     from towline_agent.tools.builtin.patch import apply_patch
     from towline_agent.tools.builtin.program import run_program, run_task, shell
     from towline_agent.tools.builtin.search import search_text
     from towline_agent.tools.builtin.write import create_file, edit_file, write_file
 
-    if tell_new_findings not in AFTER_EDIT:
-        AFTER_EDIT.append(tell_new_findings)
     looking = (read_file, list_dir, find_files, search_text, view_image)
     writing = (create_file, write_file, edit_file, apply_patch)
     moving = (create_dir, rename_path, move_path, delete_path)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
+from towline_agent.tools.builtin.new_findings import tell_new_findings
 from towline_agent.tools.tool import ToolContext
 
 __all__ = ["AFTER_EDIT", "AfterEdit", "tell_after_edit"]
@@ -11,7 +12,7 @@ AfterEdit = Callable[[ToolContext, Mapping[str, bytes]], Awaitable[str]]
 """Takes the context and the changed files, path to the bytes before (empty for a new file); returns
 what the model should hear, empty for nothing."""
 
-AFTER_EDIT: Final[list[AfterEdit]] = []
+AFTER_EDIT: Final[list[AfterEdit]] = [tell_new_findings]
 """Asked in order, after each edit that was written."""
 
 

@@ -8,7 +8,7 @@ import threading
 from contextlib import suppress
 from typing import IO, Final, NamedTuple
 
-from towline_agent.workspaces.program import child_environment
+from towline_agent.workspaces.environment import child_environment
 from towline_agent.workspaces.threads import ThreadPool
 
 __all__ = ["OUTPUT_BYTES", "ChildEnd", "run_child"]

@@ -1,7 +1,7 @@
 """What a search found, read as `rg --json` writes it."""
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
