@@ -55,6 +55,12 @@ class _Kept:
         self.after_calls: list[dict[str, bool]] = []
         self.fail = ""
 
+    def ran(self, line: str) -> int:
+        raise AssertionError(line)
+
+    def ended(self, number: int) -> tuple[str, ...]:
+        raise AssertionError(number)
+
     def before(self, paths: tuple[str, ...]) -> None:
         self.before_calls.append({path: self._is_there(path) for path in paths})
         if self.fail == "before":
