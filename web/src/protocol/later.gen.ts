@@ -6,6 +6,8 @@ import type { Places } from "./types.gen.ts";
 export const STRUCTS: Record<string, string> = {
   AgentOffer: "name models:[]",
   Capabilities: "server_version contract areas:[] agents:AgentOffer[] modes:[] limits:ClientLimits",
+  Checkpoint: "turn time files:i unkept?:[]",
+  CheckpointList: "checkpoints:Checkpoint[] next?:|",
   ClientCall: "call tool arguments by expires_at",
   ClientCallEnded: "call status",
   ClientLimits: "body_bytes:i large_body_bytes:i prompt_blocks:i prompt_bytes:i inbox_prompts:i live_sessions:i session_readers:i timeout_s:i",
@@ -28,6 +30,8 @@ export const STRUCTS: Record<string, string> = {
   ToolList: "tools:ToolInfo[]",
   ToolsDeclared: "reader tools:[]",
   TrustInfo: "folder trusted:b changed?:b digest files?:[] rules?:[] problems?:[]",
+  TurnDiff: "turn changes:FileChange[] next?:|",
+  TurnReverted: "turn reverted?:[] conflicts?:FileConflict[] unkept?:[] conversation?:b",
   UsageReport: "by first last rows:UsageRow[] total:UsageRow today_cost:n daily_cost?:n|",
   UsageRow: "name title?:| requests:i usage:Usage cost?:n| unpriced?:i",
 };
@@ -46,6 +50,9 @@ export const OPERATIONS: Places = {
   send_result: ["POST", "/api/sessions/{session}/calls/{call}/result", "ClientCallEnded"],
   upload_file: ["POST", "/api/files", "FileInfo"],
   download_file: ["GET", "/api/files/{file}"],
+  list_checkpoints: ["GET", "/api/sessions/{session}/checkpoints", "CheckpointList"],
+  get_diff: ["GET", "/api/sessions/{session}/turns/{turn}/diff", "TurnDiff"],
+  revert_turn: ["POST", "/api/sessions/{session}/turns/{turn}/revert", "TurnReverted"],
   list_paths: ["GET", "/api/sessions/{session}/paths", "PathList"],
   list_commands: ["GET", "/api/sessions/{session}/commands", "CommandList"],
   run_command: ["POST", "/api/sessions/{session}/commands/{command}", "PromptAccepted"],

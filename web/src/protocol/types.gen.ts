@@ -52,6 +52,7 @@ export type Event =
   | Compacted
   | CheckpointCreated
   | Reverted
+  | FilesReverted
   | PromptAdmitted
   | PromptDelivered
   | PromptWithdrawn
@@ -107,6 +108,7 @@ export type StoredEvent =
   | Compacted
   | CheckpointCreated
   | Reverted
+  | FilesReverted
   | PromptAdmitted
   | PromptDelivered
   | PromptWithdrawn
@@ -278,6 +280,18 @@ export interface ChangeProvider {
   readonly ca_file?: string | null;
 }
 
+/** A turn that files can go back to before. */
+export interface Checkpoint {
+  /** The turn. */
+  readonly turn: string;
+  /** RFC 3339 time of its first change. */
+  readonly time: string;
+  /** Paths that it changed and that were not put back since. */
+  readonly files: number;
+  /** What it did that cannot be undone, such as what commands did, a sentence each. */
+  readonly unkept?: readonly string[];
+}
+
 /** A state of files one can go back to was saved. */
 export interface CheckpointCreated {
   readonly type: "checkpoint_created";
@@ -285,6 +299,14 @@ export interface CheckpointCreated {
   readonly id: string;
   /** The paths it holds. */
   readonly files: readonly string[];
+}
+
+/** One page, newest first. */
+export interface CheckpointList {
+  /** The turns; those that left all files alone are none. */
+  readonly checkpoints: readonly Checkpoint[];
+  /** `after` for the next page; `None` at the end. */
+  readonly next?: string | null;
 }
 
 /** A one-time code, to be turned into a token. */
@@ -622,6 +644,14 @@ export interface FileChange {
   readonly truncated?: boolean;
 }
 
+/** A path that somebody changed after the agent did: it is left alone (A5.75). */
+export interface FileConflict {
+  /** Relative to the root. */
+  readonly path: string;
+  /** What happened to it, for people. */
+  readonly what: string;
+}
+
 /** A file that is kept. */
 export interface FileInfo {
   /** The hash of its bytes: SHA-256 in hex. `Image.file` and `File.file` name it. */
@@ -641,6 +671,19 @@ export interface FilesChanged {
   readonly call: string;
   /** What changed. */
   readonly changes: readonly FileChange[];
+}
+
+/** Files were put back to what they were before a turn; the conversation is as it was. */
+export interface FilesReverted {
+  readonly type: "files_reverted";
+  /** The first turn that is undone. */
+  readonly turn: string;
+  /** The paths that were put back, or went. */
+  readonly files?: readonly string[];
+  /** The paths that were left alone, for somebody has changed them since. */
+  readonly conflicts?: readonly FileConflict[];
+  /** What could not be undone, such as what commands did, a sentence each (A5.74). */
+  readonly unkept?: readonly string[];
 }
 
 /** The way back from the consent. Its `repr` shows no code. */
@@ -855,17 +898,20 @@ export interface ManifestRow {
 /** A quiet line between messages. */
 export interface Mark {
   /**
-   * `turn_failed`, `turn_cancelled`, `turn_limited`, `compacted`, `reverted`, `fallback` or
-   * `closed`.
+   * `turn_failed`, `turn_cancelled`, `turn_limited`, `compacted`, `reverted`, `files_reverted`,
+   * `fallback` or `closed`.
    */
   readonly kind: string;
-  /** Words for it, when there are any; for `reverted` the first turn that is undone. */
+  /**
+   * Words for it, when there are any; for `reverted` and `files_reverted` the first turn that is
+   * undone.
+   */
   readonly text: string;
   /** What went wrong, for `turn_failed` and `fallback`. */
   readonly fault: Fault | null;
-  /** The paths that were put back, for `reverted`. */
+  /** The paths that were put back, for `reverted` and `files_reverted`. */
   readonly files: readonly string[];
-  /** What could not be put back, for `reverted`. */
+  /** What could not be put back, for `reverted` and `files_reverted`. */
   readonly not_reverted: readonly string[];
   /** The size of what the model sees, before, for `compacted`. */
   readonly before_tokens: number | null;
@@ -1415,6 +1461,14 @@ export interface Resend {
 export interface Reset {
   /** Milliseconds to wait before the next connection; jitter is in it. */
   readonly retry_ms: number;
+}
+
+/** Put files back to what they were before a turn, this one and all later ones undone. */
+export interface RevertTurn {
+  /** Whether to put back the others when somebody has changed some since; else nothing is. */
+  readonly skip_conflicts?: boolean;
+  /** Whether the conversation goes back as well. */
+  readonly conversation?: boolean;
 }
 
 /** The conversation went back to before a turn. */
@@ -2020,6 +2074,19 @@ export interface TurnCompleted {
   readonly speak?: string | null;
 }
 
+/** What a turn did to files: one page, by path. */
+export interface TurnDiff {
+  /** The turn. */
+  readonly turn: string;
+  /**
+   * From before its first touch to after its last one; a folder's path ends with `/`. Also what was
+   * put back since.
+   */
+  readonly changes: readonly FileChange[];
+  /** `after` for the next page; `None` at the end. */
+  readonly next?: string | null;
+}
+
 /** The turn ended with a fault. */
 export interface TurnFailed {
   readonly type: "turn_failed";
@@ -2034,6 +2101,23 @@ export interface TurnResumed {
   readonly type: "turn_resumed";
   /** The resumption's number, from 1. */
   readonly attempt: number;
+}
+
+/** What was put back. */
+export interface TurnReverted {
+  /** The first turn that is undone. */
+  readonly turn: string;
+  /** The paths that were put back, or went. */
+  readonly reverted?: readonly string[];
+  /**
+   * The paths that somebody has changed since. Without `skip_conflicts` even one of them keeps
+   * everything as it is, the conversation too.
+   */
+  readonly conflicts?: readonly FileConflict[];
+  /** What could not be undone, a sentence each. */
+  readonly unkept?: readonly string[];
+  /** Whether the conversation went back. */
+  readonly conversation?: boolean;
 }
 
 /** A turn began. */
@@ -2285,6 +2369,12 @@ export interface Operations {
   upload_file: { request: null; answer: FileInfo };
   /** Read the bytes of a file of one's own. */
   download_file: { request: null; answer: null };
+  /** List the turns that files can go back to before, newest first. */
+  list_checkpoints: { request: null; answer: CheckpointList };
+  /** Read what a turn did to files. */
+  get_diff: { request: null; answer: TurnDiff };
+  /** Put files back to what they were before a turn; what others changed stays. */
+  revert_turn: { request: RevertTurn; answer: TurnReverted };
   /** List files and folders of the session's folder that may be meant, for `@`. */
   list_paths: { request: null; answer: PathList };
   /** List the commands of the session, for `/`. */

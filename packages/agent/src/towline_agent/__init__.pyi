@@ -106,7 +106,18 @@ from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
-from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
+from towline_agent.workspaces.base import (
+    DirEntry,
+    Edit,
+    Keeper,
+    MakeDir,
+    Move,
+    ProgramResult,
+    Put,
+    Remove,
+    Workspace,
+)
+from towline_agent.workspaces.checkpoints import Checkpoints, KeptTurn, RevertOutcome
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import end_orphans, kill_left
 
@@ -133,12 +144,14 @@ __all__ = [
     "CallRecord",
     "CertificateUntrusted",
     "ChatFlags",
+    "Checkpoints",
     "Choice",
     "Clock",
     "ContextOverflow",
     "Controls",
     "Credential",
     "DirEntry",
+    "Edit",
     "EndpointNotFound",
     "EventStream",
     "Found",
@@ -148,16 +161,20 @@ __all__ = [
     "HttpAnswer",
     "HttpCall",
     "Judge",
+    "Keeper",
+    "KeptTurn",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "MakeDir",
     "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
+    "Move",
     "NoCredential",
     "OAuthClient",
     "OAuthCredential",
@@ -178,12 +195,15 @@ __all__ = [
     "Provider",
     "ProviderError",
     "ProviderUnavailable",
+    "Put",
     "QuotaExhausted",
     "RateLimited",
+    "Remove",
     "Request",
     "RequestRejected",
     "ResponseMalformed",
     "ResponsesFlags",
+    "RevertOutcome",
     "Rule",
     "Slot",
     "Spent",

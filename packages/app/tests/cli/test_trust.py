@@ -1,5 +1,6 @@
 """`towline trust`: a person lets a project's own files count."""
 
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -38,6 +39,13 @@ class Desk:
         return shown.getvalue()
 
 
+def _saying(word: str) -> Callable[..., str]:
+    def answer(*_: object, **__: object) -> str:
+        return word
+
+    return answer
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
@@ -57,7 +65,7 @@ def test_a_person_sees_the_files_and_the_rules_before_they_trust_them(desk: Desk
 def test_only_a_yes_is_a_yes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     for said, trusted in (("", False), ("n", False), ("yes", True)):
-        monkeypatch.setattr(Console, "input", lambda *_, said=said, **__: said)
+        monkeypatch.setattr(Console, "input", _saying(said))
         code, _ = desk.trust()
         assert (code, desk.trusted) == (0 if trusted else 1, trusted)
 

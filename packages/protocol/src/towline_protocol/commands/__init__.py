@@ -23,6 +23,13 @@ from towline_protocol.commands.auth import (
     UserList,
 )
 from towline_protocol.commands.body import Problem
+from towline_protocol.commands.checkpoint import (
+    Checkpoint,
+    CheckpointList,
+    RevertTurn,
+    TurnDiff,
+    TurnReverted,
+)
 from towline_protocol.commands.client_call import (
     ClaimCall,
     ClientBlock,
@@ -97,6 +104,8 @@ __all__ = [
     "Capabilities",
     "ChangePassword",
     "ChangeProvider",
+    "Checkpoint",
+    "CheckpointList",
     "Claim",
     "ClaimCall",
     "Claimed",
@@ -142,6 +151,7 @@ __all__ = [
     "RequestList",
     "RequestRow",
     "Resend",
+    "RevertTurn",
     "RunCommand",
     "SendPrompt",
     "SendResult",
@@ -158,6 +168,8 @@ __all__ = [
     "ToolList",
     "ToolsDeclared",
     "TrustInfo",
+    "TurnDiff",
+    "TurnReverted",
     "UpdateSession",
     "UsageReport",
     "UsageRow",

@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from towline_agent import Mint, Plan, Start, Stop, Tool, ToolState, compact, run_turn
+from towline_agent import Keeper, Mint, Plan, Start, Stop, Tool, ToolState, compact, run_turn
 from towline_protocol import (
     TERMINAL_EVENTS,
     Compacted,
@@ -44,6 +44,7 @@ from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
 from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED
+from towline_server.sessions.reminding import with_reverts
 
 __all__ = ["Ask", "Runner"]
 
@@ -68,6 +69,7 @@ class Runner:
         orphan: OrphanWatch,
         budget: Budget,
         files: Files,
+        keeper: Callable[[], Keeper | None],
         state: ToolState,
         draining: bool = False,
     ) -> None:
@@ -83,6 +85,7 @@ class Runner:
             orphan: Ends a turn that nobody watches, if that is wished.
             budget: What its user's day may cost.
             files: The bytes that its conversation names by hash.
+            keeper: Keeps the files that the turn touches; asked once a turn.
             state: What tools hold between turns; closed by whoever made it.
             draining: The server shuts down: no turn may start.
         """
@@ -99,6 +102,8 @@ class Runner:
         self._orphan = orphan
         self._budget = budget
         self._files = files
+        self._keeper = keeper
+        self._pauses = 0
         self._state = state
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[Stop] | None = None
@@ -112,7 +117,17 @@ class Runner:
     @property
     def busy(self) -> bool:
         """Whether a turn runs or is about to."""
-        return self._task is not None and not self._task.done()
+        return self._pauses > 0 or (self._task is not None and not self._task.done())
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Begin no turn until this ends; then run what has come in the meantime."""
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self.wake()
 
     def wake(self) -> None:
         """Run what waits, unless a turn runs already or the queue is held."""
@@ -280,8 +295,10 @@ class Runner:
     async def _plan(self, limits: Limits | None) -> Plan:
         """What a turn runs by, as the session stands now."""
         ahead = self._log.ahead
-        plan = await self._agents.plan(ahead.view, ahead.rules, limits, self._own_tools())
-        plan = with_state(plan, self._state)
+        plan = await self._agents.plan(
+            ahead.view, ahead.rules, limits, self._own_tools(), self._keeper()
+        )
+        plan = with_reverts(with_state(plan, self._state), tuple(ahead.reverts))
         policies = self._agents.projects.policies
         policy = await policies.read(self._log.user, ahead.view.cwd or ".")
         # The rules are those of now, the mode is the one of each call's own moment (A5.46).

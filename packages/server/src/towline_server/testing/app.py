@@ -105,7 +105,7 @@ async def open_test_app(
         trusts_client_effects=trusts_client_effects,
     )
     config = Config(
-        data_dir=root,
+        data_dir=root.with_name(f"{root.name}-data"),
         roots=(root,),
         mode=mode,
         daily_cost=daily_cost,
