@@ -275,6 +275,7 @@ __all__ = [
     "SessionRows",
     "SessionUpdated",
     "SessionView",
+    "SetTrust",
     "Shown",
     "SignInStarted",
     "Signature",
@@ -309,6 +310,7 @@ __all__ = [
     "TowlineError",
     "Transcript",
     "TranscriptArtifact",
+    "TrustInfo",
     "TurnCancelled",
     "TurnCompleted",
     "TurnDiff",
@@ -382,9 +384,9 @@ _LATE: Final = {
             ProviderInfo ProviderList ProviderTest QuestionAnswered QueueResumed
             ReadMark ReportProgress RequestList RequestRow Resend RevertTurn
             RunCommand SendPrompt SendResult SessionDeleted SessionInfo SessionList
-            SignInStarted StartSignIn SuggestionList TokenInfo TokenList ToolInfo
-            ToolList ToolsDeclared TurnDiff TurnReverted UpdateSession UsageReport
-            UsageRow UserInfo UserList ViewAnswer Withdrawn
+            SetTrust SignInStarted StartSignIn SuggestionList TokenInfo TokenList
+            ToolInfo ToolList ToolsDeclared TrustInfo TurnDiff TurnReverted
+            UpdateSession UsageReport UsageRow UserInfo UserList ViewAnswer Withdrawn
         """,
         "towline_protocol.frames": """
             CONTROL_FRAMES Broken Control Frame Gap Hello Partial Reset SessionChanged

@@ -68,9 +68,11 @@ from towline_protocol.commands.project import (
     CommandList,
     PathList,
     RunCommand,
+    SetTrust,
     SuggestionList,
     ToolInfo,
     ToolList,
+    TrustInfo,
 )
 from towline_protocol.commands.read import History, RequestList, RequestRow, ViewAnswer
 from towline_protocol.commands.session import (
@@ -156,6 +158,7 @@ __all__ = [
     "SessionDeleted",
     "SessionInfo",
     "SessionList",
+    "SetTrust",
     "SignInStarted",
     "StartSignIn",
     "SuggestionList",
@@ -164,6 +167,7 @@ __all__ = [
     "ToolInfo",
     "ToolList",
     "ToolsDeclared",
+    "TrustInfo",
     "TurnDiff",
     "TurnReverted",
     "UpdateSession",
