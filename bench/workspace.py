@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from server.figure import show_head, show_note
+from workspace.checkpoint import show_checkpoints
 from workspace.walk import show_walks
 
 PARTS: Final[dict[str, Callable[..., Any]]] = {
     "walk": show_walks,
+    "checkpoint": show_checkpoints,
 }
 """Each part shows its figures; it is given `quick`, whether there is little time."""
 

@@ -109,7 +109,7 @@ def _script() -> ScriptedProvider:
     )  # fmt: skip
 
 
-@pytest.mark.rules("A5.73", "A5.76")
+@pytest.mark.rules("A4.12", "A5.73", "A5.76")
 async def test_files_go_back_to_before_a_turn_and_the_model_is_told(root: Path) -> None:
     before = _files(root)
     provider = _script()
