@@ -402,10 +402,12 @@ export interface CommandArtifact {
   readonly error_code?: string | null;
   /** Its command line. */
   readonly command: string;
-  /** What it ended with; `None` when it was ended by a limit or a cancel. */
+  /** What it ended with; `None` when it was ended by a limit or a cancel, or still runs. */
   readonly exit_code?: number | null;
   /** The tail of its output. */
   readonly output?: string;
+  /** The background job as which it runs on when the call ends; `None` when it has ended. */
+  readonly job?: string | null;
 }
 
 /** One command behind a slash (A5.77, A5.78). */

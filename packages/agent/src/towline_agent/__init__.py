@@ -34,8 +34,10 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.policy import MODES
-from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.doubt import Allowed, Judge
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import MODES, Policy
+from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import (
     ArgumentsPiece,
@@ -61,6 +63,7 @@ from towline_agent.providers.transport import (
     TransportFailed,
 )
 from towline_agent.tools.function import ToolHandler, make_tool, tool
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
@@ -69,6 +72,7 @@ from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 __all__ = [
     "CA_SETTING",
     "EFFECTS",
+    "EXACT",
     "LOCAL_MODEL_FACTS",
     "MODES",
     "OAUTH_SERVICES",
@@ -78,6 +82,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentRunner",
+    "Allowed",
     "Answerer",
     "Anthropic",
     "AnthropicFlags",
@@ -101,6 +106,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Judge",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
@@ -123,8 +129,10 @@ __all__ = [
     "OutputSpec",
     "OwnCommand",
     "Paced",
+    "Part",
     "Piece",
     "Plan",
+    "Policy",
     "ProgramResult",
     "Provider",
     "ProviderError",
@@ -155,6 +163,7 @@ __all__ = [
     "ToolInputInvalid",
     "ToolOutput",
     "ToolSpec",
+    "ToolState",
     "ToolTimeout",
     "Toolset",
     "Transport",
@@ -170,6 +179,8 @@ __all__ = [
     "cut_lines",
     "discover",
     "discover_local",
+    "end_orphans",
+    "exact_rule",
     "expand_command",
     "fact_file",
     "find_commands",
@@ -180,7 +191,7 @@ __all__ = [
     "installed_providers",
     "is_for_words",
     "is_secret",
-    "kill_process",
+    "kill_left",
     "known_model",
     "known_names",
     "list_models",
@@ -262,7 +273,7 @@ _LATE: Final = {
     "towline_agent.tools.registry": ("find_tools",),
     "towline_agent.tools.spawn": ("AgentRunner", "make_spawn_agent"),
     "towline_agent.workspaces.local": ("LocalWorkspace",),
-    "towline_agent.workspaces.processes": ("kill_process",),
+    "towline_agent.workspaces.processes": ("end_orphans", "kill_left"),
     "towline_agent.shrink": ("compact",),
 }
 """What only some programs need, by module: imported when they ask for it. Type checkers read

@@ -29,8 +29,10 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.policy import MODES
-from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.doubt import Allowed, Judge
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import MODES, Policy
+from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
 from towline_agent.permissions.secret import is_secret
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.project.command import OwnCommand, expand_command, read_command
@@ -100,16 +102,18 @@ from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.registry import find_tools
 from towline_agent.tools.spawn import AgentRunner, make_spawn_agent
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, run_turn
 from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 from towline_agent.workspaces.local import LocalWorkspace
-from towline_agent.workspaces.processes import kill_process
+from towline_agent.workspaces.processes import end_orphans, kill_left
 
 __all__ = [
     "CA_SETTING",
     "EFFECTS",
+    "EXACT",
     "LOCAL_MODEL_FACTS",
     "MODES",
     "OAUTH_SERVICES",
@@ -119,6 +123,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentRunner",
+    "Allowed",
     "Answerer",
     "Anthropic",
     "AnthropicFlags",
@@ -142,6 +147,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Judge",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
@@ -164,8 +170,10 @@ __all__ = [
     "OutputSpec",
     "OwnCommand",
     "Paced",
+    "Part",
     "Piece",
     "Plan",
+    "Policy",
     "ProgramResult",
     "Provider",
     "ProviderError",
@@ -196,6 +204,7 @@ __all__ = [
     "ToolInputInvalid",
     "ToolOutput",
     "ToolSpec",
+    "ToolState",
     "ToolTimeout",
     "Toolset",
     "Transport",
@@ -211,6 +220,8 @@ __all__ = [
     "cut_lines",
     "discover",
     "discover_local",
+    "end_orphans",
+    "exact_rule",
     "expand_command",
     "fact_file",
     "find_commands",
@@ -221,7 +232,7 @@ __all__ = [
     "installed_providers",
     "is_for_words",
     "is_secret",
-    "kill_process",
+    "kill_left",
     "known_model",
     "known_names",
     "list_models",

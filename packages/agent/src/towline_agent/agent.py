@@ -19,6 +19,7 @@ from towline_agent.plan import Plan
 from towline_agent.providers.base import Controls, Provider
 from towline_agent.tasks import end_tasks
 from towline_agent.tools.output import OutputSpec
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import Tool
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
@@ -269,12 +270,17 @@ class Agent:
     ) -> TurnEnd:
         host.admit(prompt)
         start = Start(turn=host.turn, prompt=host.prompt)
-        return await run_turn(self._plan(host, output), host, start)
+        plan = self._plan(host, output)
+        try:
+            return await run_turn(plan, host, start)
+        finally:
+            await plan.state.aclose()  # no job outlives its run
 
     def _plan(self, host: LocalHost, output: OutputSpec[Any] | None) -> Plan:
         if not self._providers:
             self._providers = tuple(_provider(model) for model in self._models)
         workspace = _workspace(self._root or os.getcwd())  # noqa: PTH109 - `pathlib` is slow to import
+        state = ToolState()
         shown = workspace if any(tool.rooted for tool in self.tools.values()) else None
         return Plan(
             provider=self._providers[0],
@@ -284,6 +290,8 @@ class Agent:
             workspace=workspace,
             clock=self._clock,
             mint=self._mint,
+            state=state,
+            reminders=state.remind,
             mode=self._mode,
             rules=list(self._rules),
             limits=self.limits,

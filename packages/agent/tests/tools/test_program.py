@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from towline_agent.errors import ToolError, ToolInputInvalid
-from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.builtin.command import COMMAND_MAX_CHARS, split_command
 from towline_agent.tools.builtin.ending import tell_end
 from towline_agent.tools.builtin.program import (
@@ -151,12 +150,12 @@ async def test_the_network_and_the_background_are_shown_and_asked_for(tmp_path: 
     context = MemoryContext(MemoryWorkspace())
     plain = await _look(context, run_program, command="make all")
     assert [(part.subject, part.kind, part.effect) for part in plain.parts] == [
-        ("make all", "command", None)
+        ("make all", "command", "exec")
     ]
     assert plain.whole == "make all"
     both = await _look(context, run_program, command="npm ci", network=True, background=True)
     assert [(part.subject, part.effect) for part in both.parts] == [
-        ("npm ci", None),
+        ("npm ci", "exec"),
         ("network", "network"),
     ]
     assert both.whole != "npm ci", "a rule for the one is none for the other"
@@ -167,10 +166,10 @@ async def test_the_network_and_the_background_are_shown_and_asked_for(tmp_path: 
 async def test_its_input_is_shown_and_is_part_of_what_is_allowed() -> None:
     context = MemoryContext(MemoryWorkspace())
     look = await _look(context, run_program, command="python", stdin="print('a')")
-    assert look.parts[0].subject == """python <<< 'print('"'"'a'"'"')'"""
+    assert look.parts[-1].subject == """python <<< 'print('"'"'a'"'"')'"""
     assert _shown(look) == "python\n# Its input:\nprint('a')"
     long = await _look(context, run_program, command="python", stdin="x" * 5000)
-    assert long.parts[0].subject.startswith("python <<< 'sha256 ")
+    assert long.parts[-1].subject.startswith("python <<< 'sha256 ")
     assert _shown(long).endswith("x" * 5000)
 
 
@@ -179,6 +178,14 @@ async def test_a_program_gets_its_input(tmp_path: Path) -> None:
     context = MemoryContext(LocalWorkspace(tmp_path))
     text, _ = await _call(context, command="cat -", stdin="ä\nb")
     assert text == "exit code 0\nä\nb"
+
+
+@pytest.mark.rules("A5.64", "A5.65")
+@pytest.mark.parametrize("tool", [run_program, shell])
+async def test_what_a_shell_would_do_is_judged_part_by_part(tool: Tool, tmp_path: Path) -> None:
+    context = MemoryContext(LocalWorkspace(tmp_path))
+    look = await _look(context, tool, command="sh -c 'make all && git push'")
+    assert {"make all", "git push"} <= {part.subject for part in look.parts}
 
 
 @pytest.mark.rules("A5.T11")
@@ -317,17 +324,6 @@ def test_a_command_that_nobody_could_read_is_refused_before_it_is_taken_apart() 
         f"The command has {COMMAND_MAX_CHARS + 6} characters, and {COMMAND_MAX_CHARS} is the most; "
         "write what is long into a file and name that file."
     )
-
-
-def test_all_tools_together_are_small_enough_for_a_small_window() -> None:
-    told = [
-        {"name": made.name, "description": made.description, "parameters": made.parameters}
-        for made in builtin_tools()
-    ]
-    names = [made.name for made in builtin_tools()]
-    assert names[0] == "read_file", "what is needed most is read first"
-    assert len(names) == len(set(names))
-    assert len(json.dumps(told)) < 16_000, "about 4,000 tokens"
 
 
 @settings(max_examples=60)

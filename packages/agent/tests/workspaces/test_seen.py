@@ -1,7 +1,12 @@
 """What a conversation has seen of files."""
 
+from pathlib import Path
+
 import pytest
 
+from towline_agent import Agent, tool
+from towline_agent.testing import ScriptedProvider, call
+from towline_agent.tools.builtin.files import read_file
 from towline_agent.workspaces.base import Put, Remove, hash_bytes
 from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_agent.workspaces.seen import KEPT_MAX, Seen
@@ -61,3 +66,36 @@ async def test_what_lies_outside_is_not_looked_at_unasked() -> None:
     seen = Seen()
     seen.note_written("/outside/a", "x")
     assert await seen.changed(MemoryWorkspace()) == ()
+
+
+@pytest.mark.rules("A4.12")
+async def test_a_model_is_reminded_of_files_that_others_changed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old")
+
+    @tool
+    async def meddle() -> str:
+        """Be somebody else."""
+        (tmp_path / "a.txt").write_text("new")
+        return "done"
+
+    provider = ScriptedProvider(call("read_file", path="a.txt"), call("meddle"), "Well.")
+    agent = Agent(provider, tools=[read_file, meddle], root=str(tmp_path))
+    await agent.run("Look")
+    first, second, third = (request.trailing for request in provider.requests)
+    assert "a.txt" not in first + second
+    assert "changed or removed by somebody else" in third
+    assert "- a.txt" in third
+
+
+@pytest.mark.rules("A4.12")
+async def test_many_changed_files_are_told_in_few_lines() -> None:
+    workspace = MemoryWorkspace({f"f{number:02}": "1" for number in range(30)})
+    seen = Seen()
+    assert seen.remind() == ()
+    for path in list(workspace.files):
+        seen.note(path, await workspace.read(path))
+    await workspace.apply(tuple(Put(path=path, data=b"2") for path in list(workspace.files)))
+    await seen.refresh(workspace)
+    (told,) = seen.remind()
+    assert told.count("\n- f") == 20
+    assert told.endswith("- and 10 more")

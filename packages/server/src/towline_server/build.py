@@ -21,6 +21,7 @@ from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.deadline import Patience
 from towline_server.sessions.files import Files
+from towline_server.sessions.policies import Policies
 from towline_server.sessions.project import Projects
 from towline_server.sessions.registry import Sessions
 from towline_server.store import attachments, meta
@@ -164,7 +165,16 @@ async def build_app(
     )
 
 
-def make_projects(config: Config, hidden: Sequence[Path]) -> Projects:
-    """What looks into the folders of sessions, by the settings."""
+def make_projects(
+    config: Config, hidden: Sequence[Path], policies: Policies | None = None
+) -> Projects:
+    """What looks into the folders of sessions, by the settings.
+
+    Args:
+        config: The settings.
+        hidden: Places that nobody may read through it.
+        policies: Rules, modes and trust; those of the data folder when left out.
+    """
     roots = config.roots or (Path.cwd(),)
-    return Projects(roots, hidden=hidden, commands=config.commands)
+    policies = policies or Policies(config.data_dir, config.rules_file)
+    return Projects(roots, hidden=hidden, commands=config.commands, policies=policies)

@@ -57,6 +57,7 @@ class EmbeddedApp:
             clock=clock,
             mint=mint,
             hidden=(config.data_dir,),
+            sandbox=config.sandbox,
             projects=make_projects(config, (config.data_dir,)),
         )
         self._make_fleet()  # what cannot be is told where it was written, not at the start

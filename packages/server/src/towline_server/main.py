@@ -145,6 +145,7 @@ async def serve(
         clock=clock,
         mint=mint,
         hidden=_own_places(config, run_file),
+        sandbox=config.sandbox,
         projects=make_projects(config, _own_places(config, run_file)),
         knows=knows,
     )

@@ -21,6 +21,7 @@ from towline_protocol import (
     block_text,
 )
 from towline_server.errors import Rejected
+from towline_server.sessions.policies import Policies
 from towline_server.sessions.project import COMMANDS, INIT, Projects
 from towline_server.testing import AppClient, open_test_app, ran
 
@@ -175,7 +176,9 @@ async def test_a_projects_commands_count_once_it_is_trusted_and_the_users_own_go
     assert [c.name for c in (await wary.commands(str(root)))[0]] == ["both", "init"]
     with pytest.raises(Rejected, match="no command 'only'"):
         await wary.command(str(root), "only")
-    trusting = Projects((root,), commands=own, trusts=lambda cwd: cwd == str(root))
+    policies = Policies(None)
+    await policies.set_trust(str(root), (await policies.trust(str(root))).digest)
+    trusting = Projects((root,), commands=own, policies=policies)
     found, notices = await trusting.commands(str(root))
     assert [(c.name, c.source) for c in found] == [
         ("both", "user"),

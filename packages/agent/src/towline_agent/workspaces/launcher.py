@@ -9,11 +9,13 @@ closes the gate.
 import os
 import sys
 
-__all__ = ["LANDLOCK", "MARK", "main"]
+__all__ = ["LANDLOCK", "MAKER", "MARK", "main"]
 
 MARK = "PROGRAM_OF"
 """The variable that names the program whose processes inherit it: how those are found that have
 left its group, its session and its parents. Its value is `PID@START`."""
+MAKER = "PROGRAM_BY"
+"""The variable that names the process that runs the program: `PID@START@NAMESPACE`."""
 LANDLOCK = 444
 """The number of the first of the three calls, the same on every machine."""
 
@@ -30,9 +32,7 @@ def main(gate: int, argv: list[str]) -> None:
     words = _receive(gate, int.from_bytes(size, "big")) if size else b""
     if not words:
         return
-    mark, *fence = os.fsdecode(words).split("\0")
-    if mark:
-        os.environ[MARK] = mark
+    os.environ[MARK], os.environ[MAKER], *fence = os.fsdecode(words).split("\0")
     for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these, and programs expect them
         if hasattr(_signal, name):
             _signal.signal(getattr(_signal, name), 0)  # pyright: ignore[reportUnknownMemberType]

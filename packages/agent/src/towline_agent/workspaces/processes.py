@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent.workspaces.launcher import MARK
+from towline_agent.workspaces.launcher import MAKER, MARK
 from towline_agent.workspaces.threads import FILES
 from towline_protocol import Process
 
@@ -20,11 +20,14 @@ __all__ = [
     "ProcessRow",
     "count_tasks",
     "end_family",
+    "end_orphans",
     "find_family",
     "find_marked",
+    "kill_left",
     "kill_process",
     "list_processes",
     "mark_of",
+    "name_maker",
     "parse_ps",
     "parse_stat",
     "start_time",
@@ -237,20 +240,81 @@ def find_marked(
         name = (row.pid, row.started)
         if row.zombie or name in strangers or _ticks(row.started) < first or row.pid == os.getpid():
             continue
-        try:
-            bears = mark in Path(f"/proc/{row.pid}/environ").read_bytes() + b"\0"
-        except OSError:  # it has ended, or is another user's
-            bears = False
-        if bears:
+        if mark in _environ(row.pid):
             found.append(row)
         else:
             strangers.add(name)
     return tuple(found)
 
 
+def _environ(pid: int) -> bytes:
+    """A process's environment, each variable with a NUL behind it; empty when it can't be seen."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes() + b"\0"
+    except OSError:  # it has ended, or is another user's
+        return b""
+
+
 def mark_of(process: Process) -> str:
     """What the environment of a program's processes says."""
     return f"{process.pid}@{process.started}"
+
+
+def name_maker() -> str:
+    """What the environment of programs says of the process that runs them: this one."""
+    return f"{os.getpid()}@{start_time(os.getpid())}@{_space()}"
+
+
+def _space() -> str:
+    """What tells this container's process ids from another one's."""
+    with suppress(OSError):
+        return str(Path("/proc/self/ns/pid").readlink())
+    return ""
+
+
+async def end_orphans() -> int:
+    """End programs whose process, a server of ours or another user of this library, has crashed.
+
+    They are known by their environment (Linux), so no list has to be kept; those of a container
+    are left to it, and those of other users to them.
+
+    Returns:
+        How many programs that was.
+    """
+    orphans = await FILES.run(_find_orphans)
+    for process in orphans:
+        await kill_process(process)
+    return len(orphans)
+
+
+def _find_orphans() -> tuple[Process, ...]:
+    if sys.platform != "linux":
+        return ()
+    rows, space = list_processes(), _space()
+    living = {f"{row.pid}@{row.started}@{space}" for row in rows if not row.zombie}
+    found: dict[str, Process] = {}
+    for row in rows:
+        mark, maker = _marks(row.pid)
+        known = mark in found or mark == os.environ.get(MARK)  # we may be a program of theirs
+        if known or not maker.endswith(f"@{space}") or maker in living or not _is_mine(row.pid):
+            continue
+        pid, _, started = mark.partition("@")
+        if pid.isdecimal():
+            found[mark] = Process(pid=int(pid), group=int(pid), started=started)
+    return tuple(found.values())
+
+
+def _marks(pid: int) -> tuple[str, str]:
+    """Which program a process belongs to, and who runs that; empty when to none."""
+    words = (pair.partition(b"=") for pair in _environ(pid).split(b"\0"))
+    told = {name: value.decode("utf-8", "replace") for name, _, value in words}
+    return told.get(MARK.encode(), ""), told.get(MAKER.encode(), "")
+
+
+def _is_mine(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}").stat().st_uid == os.geteuid()
+    return False
 
 
 def _ticks(started: str) -> int:
@@ -280,6 +344,20 @@ def _send(
         send(to, number)
         if polite:
             send(to, signal.SIGCONT)  # or one that is stopped would not hear it
+
+
+async def kill_left(processes: Iterable[Process]) -> None:
+    """End what a crash left of many programs; most of them have ended long ago."""
+    named = tuple(processes)
+    if named:
+        for process in await FILES.run(lambda: _find_left(named)):
+            await kill_process(process)
+
+
+def _find_left(processes: tuple[Process, ...]) -> list[Process]:
+    rows = list_processes() if sys.platform == "linux" else ()
+    marked = {_marks(row.pid)[0] for row in rows}
+    return [found for found in processes if mark_of(found) in marked or _is_same(found)]
 
 
 async def kill_process(process: Process) -> bool:

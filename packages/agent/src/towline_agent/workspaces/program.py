@@ -23,6 +23,7 @@ from towline_agent.workspaces.processes import (
     find_family,
     list_processes,
     mark_of,
+    name_maker,
     start_time,
 )
 from towline_agent.workspaces.sandbox import Confined, Confinement
@@ -128,6 +129,7 @@ class _Child:
         self._silent = asyncio.Event()
         self._popen: subprocess.Popen[bytes] | None = None
         self._process: Process | None = None
+        self._marks = ("", "")
         self._gate: socket.socket | None = None
         self._pipe: int | None = None
         self._input: int | None = None
@@ -184,6 +186,7 @@ class _Child:
                 os.set_blocking(self._input, False)
         pid = self._popen.pid
         self._process = Process(pid=pid, group=pid, started=start_time(pid) or "")
+        self._marks = (mark_of(self._process), name_maker())
         self._watch = _watch_exit(pid)
         return self._process
 
@@ -191,8 +194,7 @@ class _Child:
         """Let the process become the program; returns when it has."""
         assert self._gate is not None
         assert self._process is not None
-        words = "\0".join((mark_of(self._process), *confined.words))
-        data = os.fsencode(words)
+        data = os.fsencode("\0".join((*self._marks, *confined.words)))
         answer = b""
         try:
             greeting = await self._loop.sock_recv(self._gate, 1)
@@ -251,10 +253,10 @@ class _Child:
         """Let the run end when it makes processes without end."""
         process = self._process
         assert process is not None
-        before = count_tasks()
+        before = await FILES.run(count_tasks)
         while True:
             await asyncio.sleep(_WATCH_S)
-            if count_tasks() - before <= PROCESSES_MAX:
+            if await FILES.run(count_tasks) - before <= PROCESSES_MAX:
                 continue
             family = await FILES.run(lambda: find_family(list_processes(), process))
             if len(family) > PROCESSES_MAX:

@@ -1,5 +1,6 @@
 """What a conversation has seen of files, so that nothing is overwritten unseen (A5.15)."""
 
+import posixpath
 from typing import Final
 
 import msgspec
@@ -11,6 +12,7 @@ __all__ = ["KEPT_MAX", "Seen", "SeenFile"]
 
 KEPT_MAX: Final = 1000
 """Files remembered, those seen last; an older one is read again before it is written."""
+_NAMED_MAX: Final = 20
 _WATCHED_MAX: Final = 100
 """Files looked at for changes of others, those seen last: it is done before each request."""
 
@@ -32,6 +34,7 @@ class Seen:
 
     def __init__(self) -> None:
         self._files: dict[str, SeenFile] = {}
+        self._changed: tuple[str, ...] = ()
 
     def note(self, path: str, file: FileData) -> None:
         """Take note of a file that was read."""
@@ -63,11 +66,42 @@ class Seen:
     async def changed(self, workspace: Workspace) -> tuple[str, ...]:
         """The files that others have changed or removed since they were seen, by path.
 
-        A file counts until it is read again.
+        A file counts until it is read again. Only those whose time is another one are read.
         """
-        watched = list(self._files.items())[-_WATCHED_MAX:]
-        found = [path for path, file in watched if await _is_changed(workspace, path, file)]
+        watched = [path for path in self._files if not path.startswith("/")][-_WATCHED_MAX:]
+        times = await _find_times(workspace, {posixpath.dirname(path) for path in watched})
+        found = [path for path in watched if await self._is_changed(workspace, path, times)]
         return tuple(sorted(found))
+
+    async def refresh(self, workspace: Workspace) -> None:
+        """Look before a request for what others have changed (A4.12)."""
+        self._changed = await self.changed(workspace) if self._files else ()
+
+    def remind(self) -> tuple[str, ...]:
+        """What a model should know of files that it has seen otherwise."""
+        if not self._changed:
+            return ()
+        named = "\n".join(f"- {path}" for path in self._changed[:_NAMED_MAX])
+        more = len(self._changed) - _NAMED_MAX
+        rest = f"\n- and {more} more" if more > 0 else ""
+        return (
+            "These files were changed or removed by somebody else since you saw them; read them "
+            f"again before you rely on them:\n{named}{rest}",
+        )
+
+    async def _is_changed(self, workspace: Workspace, path: str, times: dict[str, int]) -> bool:
+        file = self._files[path]
+        time = times.get(path)
+        if time is not None and time == file.mtime_ns:
+            return False
+        try:
+            now = await workspace.read(path)
+        except ToolError:
+            return file.hash != ABSENT
+        if now.hash != file.hash:
+            return True
+        self._files[path] = SeenFile(file.hash, now.mtime_ns)  # in its place: it was not seen anew
+        return False
 
     def _keep(self, path: str, file: SeenFile) -> None:
         self._files.pop(path, None)  # to the end: the order is that of the last look
@@ -80,11 +114,14 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-async def _is_changed(workspace: Workspace, path: str, file: SeenFile) -> bool:
-    if path.startswith("/"):  # reached by a grant that this look does not have
-        return False
-    try:
-        now = await workspace.read(path)
-    except ToolError:
-        return file.hash != ABSENT
-    return now.mtime_ns != file.mtime_ns and now.hash != file.hash
+async def _find_times(workspace: Workspace, folders: set[str]) -> dict[str, int]:
+    """When the files of these folders were changed last, by path."""
+    times: dict[str, int] = {}
+    for folder in sorted(folders):
+        try:
+            walk = await workspace.walk(folder or ".", deep=False, ignored=True)
+        except ToolError:  # it is gone, with all that was in it
+            continue
+        above = f"{folder}/" if folder else ""
+        times.update({f"{above}{entry.name}": entry.mtime_ns for entry in walk.entries})
+    return times

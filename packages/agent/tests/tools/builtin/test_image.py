@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image as pillow
+from PIL import Image as Pillow
 
 from towline_agent.errors import ToolError, ToolInputInvalid
 from towline_agent.tools.builtin import image
@@ -22,7 +22,7 @@ Make = Callable[[Mapping[str, str | bytes]], MemoryContext]
 
 def _picture(kind: str, size: tuple[int, int], mode: str = "RGB") -> bytes:
     out = io.BytesIO()
-    pillow.new(mode, size, 1).save(out, kind)
+    Pillow.new(mode, size, 1).save(out, kind)
     return out.getvalue()
 
 
@@ -47,8 +47,8 @@ async def test_a_small_picture_is_shown_as_it_is(make: Make, kind: str) -> None:
     ],
 )  # fmt: skip
 def test_a_large_picture_is_scaled(kind: str, mode: str, wanted: str) -> None:
-    shown = prepare_picture(_picture(kind, (4000, 1000), mode), "a", pillow)
-    with pillow.open(io.BytesIO(shown.data)) as opened:
+    shown = prepare_picture(_picture(kind, (4000, 1000), mode), "a", Pillow)
+    with Pillow.open(io.BytesIO(shown.data)) as opened:
         assert opened.format == wanted
         assert opened.size == (SIDE_MAX, 392)
     assert shown.media_type == f"image/{wanted.lower()}"
@@ -114,7 +114,7 @@ def test_a_damaged_picture_is_shown_or_refused(data: st.DataObject, kind: str) -
     for _ in range(3):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     try:
-        shown = prepare_picture(bytes(raw), "a", pillow)
+        shown = prepare_picture(bytes(raw), "a", Pillow)
     except ToolInputInvalid:
         return
     assert shown.media_type.startswith("image/")

@@ -21,6 +21,8 @@ FILES: dict[str, str | bytes] = {
     "src/deep/d.bin": b"find\0",
     "f(x).txt": "f(x)\n",
 }
+TWO = "src/b.ts\n1: const find = 1;\n2: find();"
+DEF = "a.py\n1- import os\n2: def find():\n3-     return os"
 
 
 @pytest.fixture(params=["rg", "python"])
@@ -36,17 +38,17 @@ pytestmark = pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"pattern": "find"}, "a.py\n2: def find():\nsrc/b.ts\n1: const find = 1;\n2: find();"),
+        ({"pattern": "find"}, f"a.py\n2: def find():\n{TWO}"),
         ({"pattern": "^find"}, "src/b.ts\n2: find();"),
         ({"pattern": r"it\.$"}, "src/c.md\n1: Find it."),
         ({"pattern": "FIND IT", "ignore_case": True}, "src/c.md\n1: Find it."),
         ({"pattern": "f(x)", "literal": True}, "f(x).txt\n1: f(x)"),
-        ({"pattern": "find", "glob": "*.{ts,md}"}, "src/b.ts\n1: const find = 1;\n2: find();"),
-        ({"pattern": "find", "glob": "src/**", "path": "."}, "src/b.ts\n1: const find = 1;\n2: find();"),
+        ({"pattern": "find", "glob": "*.{ts,md}"}, TWO),
+        ({"pattern": "find", "glob": "src/**", "path": "."}, TWO),
         ({"pattern": "const", "path": "src"}, "b.ts\n1: const find = 1;"),
         ({"pattern": "const", "path": "src/b.ts"}, "1: const find = 1;"),
-        ({"pattern": "def", "context_lines": 1}, "a.py\n1- import os\n2: def find():\n3-     return os"),
-        ({"pattern": "find", "skip": 1}, "src/b.ts\n1: const find = 1;\n2: find();\n[hits 2-3 of 3; this is the end]"),
+        ({"pattern": "def", "context_lines": 1}, DEF),
+        ({"pattern": "find", "skip": 1}, f"{TWO}\n[hits 2-3 of 3; this is the end]"),
         ({"pattern": "find", "skip": 3}, "There are 3 hits, so none after skip=3."),
     ],
 )  # fmt: skip
@@ -108,7 +110,7 @@ async def test_a_pattern_that_can_not_be_meant_is_told(
 
 @pytest.mark.rules("A5.9")
 async def test_an_invalid_regex_offers_literal(make: Make) -> None:
-    with pytest.raises(ToolInputInvalid, match="is no regex: .*Set literal"):
+    with pytest.raises(ToolInputInvalid, match=r"is no regex: .*Set literal"):
         await make(FILES).use(search_text, pattern="find(")
 
 

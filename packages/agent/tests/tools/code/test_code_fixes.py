@@ -99,7 +99,6 @@ async def test_what_would_be_written_is_shown_first(make_context: Any) -> None:
     assert await _text(context, "a.py") == UGLY
 
 
-@pytest.mark.rules("A5.63")
 async def test_a_file_that_changed_since_it_was_shown_is_left_alone(
     make_disk: Any, tmp_path: Path
 ) -> None:

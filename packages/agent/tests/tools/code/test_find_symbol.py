@@ -10,8 +10,15 @@ import pytest
 from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
 from towline_agent.tools.builtin.find_symbol import HITS_SHOWN, find_symbol
 from towline_agent.tools.code import symbol_index
-from towline_agent.tools.code.child import ChildEnd
-from towline_agent.tools.code.symbol_index import FILE_BYTES, Hit, SymbolIndex, rank
+from towline_agent.tools.code.child import ChildEnd, run_child
+from towline_agent.tools.code.symbol_index import (
+    FILE_BYTES,
+    Answer,
+    Hit,
+    SymbolIndex,
+    ask_worker,
+    rank,
+)
 from towline_agent.tools.code.symbols import Symbol
 from towline_agent.tools.memory import MemoryContext
 from towline_agent.workspaces.local import LocalWorkspace
@@ -114,13 +121,12 @@ async def test_only_changed_files_are_parsed_again(
     make_disk: Any, ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[bytes]] = []
-    real = symbol_index._ask_worker
 
-    async def count(texts: Sequence[tuple[str, bytes]]) -> Any:
+    async def count(texts: Sequence[tuple[str, bytes]]) -> list[Answer]:
         asked.append([text for _, text in texts])
-        return await real(texts)
+        return await ask_worker(texts)
 
-    monkeypatch.setattr(symbol_index, "_ask_worker", count)
+    monkeypatch.setattr(symbol_index, "ask_worker", count)
     context = make_disk(PROJECT)
     await ask(context, find_symbol, name="load")
     await ask(context, find_symbol, name="Store")
@@ -136,14 +142,12 @@ async def test_only_changed_files_are_parsed_again(
 async def test_a_text_that_ends_the_parser_is_left_out_and_the_others_are_found(
     ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = symbol_index.run_child
-
     async def die_over_it(argv: tuple[str, ...], *, stdin: bytes, timeout_s: float) -> ChildEnd:
         head, deadly, _ = stdin.partition(b"python 6\ndeadly")
-        end = await real(argv, stdin=head, timeout_s=timeout_s)
+        end = await run_child(argv, stdin=head, timeout_s=timeout_s)
         return end._replace(code=-11) if deadly else end
 
-    monkeypatch.setattr(symbol_index, "run_child", die_over_it)
+    monkeypatch.setattr(f"{symbol_index.__name__}.run_child", die_over_it)
     files = {"a.py": "def a1(): pass\n", "b.py": "deadly", "c.py": "def c1(): pass\n"}
     text = await ask(MemoryContext(MemoryWorkspace(files)), find_symbol, name="?1")
     assert [line.partition(" ")[0] for line in text.splitlines()] == ["a.py:1-1", "c.py:1-1", "[1"]
@@ -168,10 +172,10 @@ async def test_what_is_not_reached_in_time_is_told_and_found_by_the_next_call() 
 async def test_a_missing_grammar_is_told_with_what_to_install(
     ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def missing(texts: Sequence[tuple[str, bytes]]) -> Any:
+    async def missing(texts: Sequence[tuple[str, bytes]]) -> list[Answer]:
         return ["missing" for _ in texts]
 
-    monkeypatch.setattr(symbol_index, "_ask_worker", missing)
+    monkeypatch.setattr(symbol_index, "ask_worker", missing)
     context = MemoryContext(MemoryWorkspace({"a.go": "package main"}))
     text = await ask(context, find_symbol, name="main")
     assert "[1 go files were not looked into" in text

@@ -22,7 +22,7 @@ def _finding(line: int, code: str = "F401", message: str = "unused", **more: Any
 
 
 def _row(**more: Any) -> bytes:
-    row = {
+    row: dict[str, Any] = {
         "code": "F401",
         "message": "`os` is\n unused",
         "filename": "/p/a.py",

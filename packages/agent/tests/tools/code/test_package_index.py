@@ -223,13 +223,17 @@ def test_the_default_of_a_client_is_read_from_its_help(words: str, url: str | No
     assert read_client_default(words) == url
 
 
+def _no_files(_: object) -> list[Path]:
+    return []
+
+
 async def test_without_settings_the_clients_are_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = tmp_path / "uv"
     client.write_text(f"#!{sys.executable}\nprint('(by default: <https://e.test/simple>)')\n")
     client.chmod(0o755)
-    monkeypatch.setattr(index_url, "_pip_files", lambda _: [tmp_path / "absent"])
+    monkeypatch.setattr(index_url, "_pip_files", _no_files)
     monkeypatch.setattr(index_url, "_clients", lambda: [("/absent/pip",), (str(client),)])
     assert await find_index_url({}) == "https://e.test/simple"
     monkeypatch.setattr(index_url, "_clients", list)

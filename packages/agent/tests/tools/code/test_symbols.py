@@ -212,11 +212,10 @@ def test_broken_code_gives_what_can_be_made_out() -> None:
 
 @pytest.fixture
 def no_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> Any:
-        raise ImportError(name)
+    def missing(language: str) -> Any:
+        raise ImportError(language)
 
-    monkeypatch.setattr(module, "import_module", missing)
-    module._load.cache_clear()
+    monkeypatch.setattr(module, "_load", missing)
 
 
 @pytest.mark.usefixtures("no_grammars")

@@ -11,6 +11,7 @@ from towline_agent.tools.edits.hunk import FilePatch, apply_hunks
 from towline_agent.tools.edits.line_view import plain_ends
 from towline_agent.tools.edits.patch import FILES_MAX, parse_patch
 
+NO_END = "\n\\ No newline at end of file\n"
 TEXTS = st.lists(
     st.sampled_from(["a\n", "b\n", "c\n", "\n", "-- x\n", "++ y\n"]), max_size=14
 ).flatmap(lambda lines: st.sampled_from(["".join(lines), "".join(lines).removesuffix("\n")]))
@@ -18,11 +19,9 @@ TEXTS = st.lists(
 
 def _unified(before: str, after: str, context: int = 3) -> str:
     """As `diff -u` writes it."""
-    pieces: list[str] = []
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    for line in unified_diff(old, new, "a/f", "b/f", n=context):
-        pieces.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
-    return "".join(pieces)
+    lines = unified_diff(old, new, "a/f", "b/f", n=context)
+    return "".join(line if line.endswith("\n") else f"{line}{NO_END}" for line in lines)
 
 
 def _envelope(before: str, after: str) -> str:
@@ -32,7 +31,7 @@ def _envelope(before: str, after: str) -> str:
 
     def add(sign: str, lines: list[str]) -> None:
         for line in lines:
-            end = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"
+            end = "" if line.endswith("\n") else NO_END
             pieces.append(f"{sign}{line}{end}")
 
     for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -84,9 +85,15 @@ def _told(found: Found) -> list[tuple[str, int, str, bool]]:
 
 _NAME = st.text(alphabet="aB.-_ä ", min_size=1, max_size=5).filter(lambda n: n.strip("."))
 _LINE = st.text(alphabet="abAB ._1ß\t", max_size=8)
+
+
+def _text(lines: list[str], end: str, last: int, encoding: str) -> bytes:
+    return (end.join(lines) + last * end).encode(encoding)
+
+
 _DATA = st.one_of(
     st.builds(
-        lambda lines, end, last, encoding: (end.join(lines) + last * end).encode(encoding),
+        _text,
         st.lists(_LINE, max_size=8),
         st.sampled_from(["\n", "\r\n"]),
         st.integers(0, 1),
@@ -194,9 +201,9 @@ async def test_a_pattern_that_is_no_regex_is_told_and_literal_offered(
 ) -> None:
     _lay(tmp_path, {"a.txt": f"say {pattern} here\n".encode()})
     with _opened(tmp_path) as fd:
-        with pytest.raises(ToolInputInvalid, match="is no regex: .*Set literal") as by_rg:
+        with pytest.raises(ToolInputInvalid, match=r"is no regex: .*Set literal") as by_rg:
             await search_with_rg(RG, _query(pattern), folder=fd)
-        with pytest.raises(ToolInputInvalid, match="is no regex: .*Set literal"):
+        with pytest.raises(ToolInputInvalid, match=r"is no regex: .*Set literal"):
             await search_with_python(_query(pattern), folder=fd, files=[("a.txt", None)])
         assert "\n" not in by_rg.value.message
     by_rg_, by_python = await _both(
@@ -279,10 +286,14 @@ def test_the_rg_of_the_wheel_comes_first_then_the_one_on_the_path(
     for name in ("bin", "path"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "rg").touch(stat.S_IRWXU)
-    monkeypatch.setattr(engine.sysconfig, "get_path", lambda _: str(tmp_path / "none"))
+
+    def get_path(name: str) -> str:
+        return str(tmp_path / "none")
+
+    monkeypatch.setattr(sysconfig, "get_path", get_path)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     for folder, wanted in (("bin", "bin/rg"), ("none", "path/rg")):
-        monkeypatch.setattr(engine.sys, "executable", str(tmp_path / folder / "python"))
+        monkeypatch.setattr(sys, "executable", str(tmp_path / folder / "python"))
         find_rg.cache_clear()
         assert find_rg() == str(tmp_path / wanted)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -8,9 +8,11 @@ __all__ = [
     "CommandList",
     "PathList",
     "RunCommand",
+    "SetTrust",
     "SuggestionList",
     "ToolInfo",
     "ToolList",
+    "TrustInfo",
 ]
 
 
@@ -81,3 +83,29 @@ class ToolList(Body, frozen=True, kw_only=True):
 
     tools: tuple[ToolInfo, ...]
     """In the order in which the model reads them."""
+
+
+class TrustInfo(Body, frozen=True, kw_only=True):
+    """Whether a folder's own rules, servers, commands and skills count (A5.49)."""
+
+    folder: str
+    """The folder."""
+    trusted: bool
+    """Whether a person trusts exactly these files."""
+    changed: bool = False
+    """Whether a person trusted other files than these (A5.52)."""
+    digest: str
+    """The hash of the files, which an answer names."""
+    files: tuple[str, ...] = ()
+    """The files that it is about, relative to the folder; none when there is nothing to trust."""
+    rules: tuple[str, ...] = ()
+    """The permission rules among them."""
+    problems: tuple[str, ...] = ()
+    """Sentences on what can't be read, or keeps the folder from being trusted."""
+
+
+class SetTrust(Body, frozen=True, kw_only=True):
+    """Trust a folder's files as they were seen, or no longer (A5.51)."""
+
+    digest: str | None = None
+    """The hash of the files that were seen; `None` to trust the folder no longer."""

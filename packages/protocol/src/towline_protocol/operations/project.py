@@ -6,8 +6,10 @@ from towline_protocol.commands.project import (
     CommandList,
     PathList,
     RunCommand,
+    SetTrust,
     SuggestionList,
     ToolList,
+    TrustInfo,
 )
 from towline_protocol.commands.talk import PromptAccepted
 from towline_protocol.operations.operation import Operation
@@ -58,6 +60,24 @@ ROWS: Final = (
         summary="List the tools that the session's model may call.",
         answer=ToolList,
         faults=("not_found", "gone"),
+    ),
+    Operation(
+        name="get_trust",
+        method="GET",
+        path="/api/sessions/{session}/trust",
+        summary="Read whether the own files of the session's folder count, and which these are.",
+        answer=TrustInfo,
+        faults=("not_found", "gone"),
+    ),
+    Operation(
+        name="set_trust",
+        method="POST",
+        path="/api/sessions/{session}/trust",
+        summary="Trust the own files of the session's folder as they were seen, or no longer.",
+        request=SetTrust,
+        answer=TrustInfo,
+        faults=("not_found", "gone", "conflict"),
+        admin=True,
     ),
 )
 """The rows of this part of the table."""

@@ -68,6 +68,7 @@ class Agents:
         clock: Clock,
         mint: Mint,
         hidden: Sequence[Path] = (),
+        sandbox: str = "auto",
         projects: Projects | None = None,
         knows: Callable[[str], bool] = lambda model: True,
     ) -> None:
@@ -80,6 +81,7 @@ class Agents:
             clock: Time.
             mint: Ids.
             hidden: Places that no tool may read.
+            sandbox: Whether programs run in one: `auto`, `off` or `required` (A5.21).
             projects: Looks into the folders of sessions; one that knows no roots when left out.
             knows: Whether there is a provider for a `provider/model`.
 
@@ -92,6 +94,7 @@ class Agents:
         self._clock = clock
         self._mint = mint
         self._hidden = tuple(hidden)
+        self._sandbox = sandbox
         self.projects = Projects((), hidden=hidden) if projects is None else projects
         """Looks into the folders of sessions."""
         self._knows = knows
@@ -170,7 +173,7 @@ class Agents:
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
         cwd = view.cwd or "."
-        workspace = LocalWorkspace(cwd, hidden=self._hidden)
+        workspace = LocalWorkspace(cwd, hidden=self._hidden, sandbox=self._sandbox)
         words = "" if line.model.bare_prompt else await self.projects.instructions(cwd)
         return Plan(
             provider=line,
@@ -195,6 +198,7 @@ class Agents:
 
     async def aclose(self) -> None:
         """Give back the providers' connections."""
+        self.projects.policies.close()
         for line, _ in self._lines.values():
             await line.aclose()
         if self._closing:

@@ -1,6 +1,6 @@
 """What a session's folder brings along: mentioned files, own commands, words to agents."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from towline_server.errors import BodyTooLarge, Rejected
 from towline_server.sessions.bulk import MAX_FILE
 from towline_server.sessions.files import Files
 from towline_server.sessions.folder import find_folder
+from towline_server.sessions.policies import Policies
 from towline_server.sessions.sniff import PDF, PICTURES, TEXT
 
 __all__ = ["COMMANDS", "INIT", "Projects"]
@@ -70,7 +71,8 @@ class Projects:
         roots: The folders that the server may work in: instructions are looked for up to these.
         hidden: Places that nobody may read through it.
         commands: The user's own folder of commands; `None` for none.
-        trusts: Whether a folder's own commands count (A5.53).
+        policies: Knows whether a folder's own commands count (A5.53); one that keeps nothing when
+            left out.
         secret: Whether a path is one that nobody mentions by accident (A5.67).
     """
 
@@ -80,13 +82,14 @@ class Projects:
         *,
         hidden: Sequence[Path] = (),
         commands: Path | None = None,
-        trusts: Callable[[str], bool] = lambda cwd: False,
+        policies: Policies | None = None,
         secret: Callable[[str], bool] = is_secret,
     ) -> None:
         self._roots = tuple(roots)
         self._hidden = tuple(hidden)
         self._commands = commands
-        self._trusts = trusts
+        self.policies = Policies(None) if policies is None else policies
+        """Which rules, mode and trust a folder has."""
         self._secret = secret
 
     def folder(self, cwd: str | None) -> str:
@@ -145,7 +148,7 @@ class Projects:
         """
         found: dict[str, OwnCommand] = {INIT.name: INIT}
         notices: list[str] = []
-        for folder, source in self._command_folders(cwd):
+        for folder, source in await self._command_folders(cwd):
             read, told = await find_commands(folder, source)
             found = {**{command.name: command for command in read}, **found}
             notices += told
@@ -167,11 +170,13 @@ class Projects:
             reason="unknown_command",
         )
 
-    def _command_folders(self, cwd: str) -> Iterable[tuple[Path, str]]:
+    async def _command_folders(self, cwd: str) -> list[tuple[Path, str]]:
+        found: list[tuple[Path, str]] = []
         if self._commands is not None:
-            yield self._commands, "user"
-        if self._trusts(cwd):
-            yield Path(cwd) / _OWN_FOLDER, "project"
+            found.append((self._commands, "user"))
+        if (await self.policies.trust(cwd)).trusted:
+            found.append((Path(cwd) / _OWN_FOLDER, "project"))
+        return found
 
     def _workspace(self, folder: str) -> LocalWorkspace:
         return LocalWorkspace(folder, hidden=self._hidden)

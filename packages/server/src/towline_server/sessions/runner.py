@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Mint, Plan, Start, Stop, Tool, compact, run_turn
+from towline_agent import Mint, Plan, Start, Stop, Tool, ToolState, compact, run_turn
 from towline_protocol import (
     TERMINAL_EVENTS,
     Compacted,
@@ -39,6 +39,7 @@ from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.files import Files
 from towline_server.sessions.fill import with_files
+from towline_server.sessions.held import with_state
 from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
@@ -67,6 +68,7 @@ class Runner:
         orphan: OrphanWatch,
         budget: Budget,
         files: Files,
+        state: ToolState,
         draining: bool = False,
     ) -> None:
         """Nothing runs yet.
@@ -81,6 +83,7 @@ class Runner:
             orphan: Ends a turn that nobody watches, if that is wished.
             budget: What its user's day may cost.
             files: The bytes that its conversation names by hash.
+            state: What tools hold between turns; closed by whoever made it.
             draining: The server shuts down: no turn may start.
         """
         self.held = log.ahead.held
@@ -96,6 +99,7 @@ class Runner:
         self._orphan = orphan
         self._budget = budget
         self._files = files
+        self._state = state
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[Stop] | None = None
         self._over = asyncio.Event()
@@ -277,6 +281,13 @@ class Runner:
         """What a turn runs by, as the session stands now."""
         ahead = self._log.ahead
         plan = await self._agents.plan(ahead.view, ahead.rules, limits, self._own_tools())
+        plan = with_state(plan, self._state)
+        policies = self._agents.projects.policies
+        policy = await policies.read(self._log.user, ahead.view.cwd or ".")
+        # The rules are those of now, the mode is the one of each call's own moment (A5.46).
+        plan = msgspec.structs.replace(
+            plan, policy=lambda: msgspec.structs.replace(policy, mode=ahead.view.mode)
+        )
         return with_files(plan, self._files, self._log.user, self._log.keep_text)
 
     async def _attempt(self, start: Start) -> Fault | Stop | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Clock, Mint, Tool
+from towline_agent import Clock, Mint, Tool, ToolState
 from towline_protocol import (
     History,
     Notice,
@@ -79,7 +79,13 @@ class Session:
         """What waits for a turn."""
         self.waiting = OpenRequests(clock)
         """What waits for people."""
-        self.requests = Requests(log, clock=clock, patience=patience, waiting=self.waiting)
+        self.requests = Requests(
+            log,
+            clock=clock,
+            patience=patience,
+            waiting=self.waiting,
+            policies=agents.projects.policies,
+        )
         """What people are asked to allow."""
         self.questions = Questions(log, clock=clock, patience=patience, waiting=self.waiting)
         """What people are asked."""
@@ -87,6 +93,8 @@ class Session:
             log, spec=lambda: agents.spec(log.ahead.view.agent), clock=clock
         )
         """What runs in clients."""
+        self.state = ToolState()
+        """What tools hold for it, such as background jobs."""
         self._orphan = OrphanWatch(clock, patience.orphan_s, lambda: log.hub.readers)
         log.hub.on_readers = self._note_readers
         self.runner = Runner(
@@ -99,6 +107,7 @@ class Session:
             orphan=self._orphan,
             budget=budget,
             files=files,
+            state=self.state,
             draining=draining,
         )
         """What runs its turns."""
@@ -134,9 +143,9 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Whether it is live, or about to be."""
+        """Whether it is live, or about to be, or a background job runs, which has an end."""
         waits = bool(self.log.ahead.view.queue) and not self.runner.held
-        return self.live or self.busy or waits or self._uses > 0
+        return self.live or self.busy or waits or self._uses > 0 or self.state.busy
 
     @property
     def idle(self) -> bool:
@@ -277,6 +286,7 @@ class Session:
         """Take nothing more and end what runs: the first half of a close for good."""
         self.inbox.shut = True
         await self.runner.shut(by, reason)
+        await self.state.aclose()
 
     async def close(self) -> None:
         """Leave memory: the running turn stays open in the log, to be resumed.
@@ -288,6 +298,7 @@ class Session:
         await self.log.close()
         self.client_calls.close()
         await self.runner.cancel()
+        await self.state.aclose()
 
     async def compact(self) -> None:
         """Sum the conversation up; what came of it is told by an event.

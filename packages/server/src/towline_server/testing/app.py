@@ -20,6 +20,7 @@ from towline_server.main import OwnSignals, uvicorn_config
 from towline_server.models.providers import Providers
 from towline_server.models.testing import FakeProviders
 from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Connect, Connection
+from towline_server.sessions.policies import Policies
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.stream.listener import open_listener
 
@@ -51,6 +52,7 @@ async def open_test_app(
     origins: tuple[str, ...] = (),
     orphan_turn_s: float | None = None,
     trusts_client_effects: bool = False,
+    policies: Policies | None = None,
     hosts: tuple[str, ...] = (),
     hasher: Hasher | None = None,
     heartbeat_s: float = 15.0,
@@ -79,6 +81,7 @@ async def open_test_app(
         origins: Pages of other sites that may call it.
         orphan_turn_s: Seconds without a reader after which a turn is interrupted.
         trusts_client_effects: Whether the effects that clients declare count.
+        policies: Rules, modes and trust of folders; kept in memory when left out.
         hosts: Names that it is reached by, beside loopback.
         hasher: Hashes passwords; argon2id that costs next to nothing, when left out.
         heartbeat_s: Seconds between heartbeats.
@@ -120,7 +123,7 @@ async def open_test_app(
         knows=knows,
         clock=clock,
         mint=mint,
-        projects=make_projects(config, ()),
+        projects=make_projects(config, (), policies or Policies(None)),
     )
     built = await build_app(
         config,

@@ -27,6 +27,7 @@ _EXPANDERS: Final = frozenset(
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
 _HIDDEN: Final = re.compile(r"`|\$[({\[]|[<>]\(")
 """A substitution, in a text without what follows a backslash."""
+_SIGNS: Final = re.compile(r"[\s;&|<>()'\"]")
 _DELIMITER: Final = re.compile(r"(?P<quote>['\"]?)(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?P=quote)")
 _BROKEN_LINE: Final = re.compile(r"\S\\\n\S")
 """A line end in the middle of a word: the shell joins what the grammar takes for two."""
@@ -174,6 +175,14 @@ def _check_declaration(node: Any, source: bytes) -> None:
             _check_literal(child, source)
 
 
+def _check_word(node: Any, source: bytes) -> None:
+    """A bare word ends at the first blank or sign of the shell's."""
+    _check_pieces(node, source)
+    text = source[node.start_byte : node.end_byte].decode(errors="replace")
+    if _SIGNS.search(_ESCAPED.sub("", text)) is not None:
+        raise Unreadable(f"It is not clear where the word {text[:80]!r} ends.")
+
+
 CHECKS: Final[dict[str, Callable[[Any, bytes], None]]] = {
     "comment": _check_comment,
     "declaration_command": _check_declaration,
@@ -182,6 +191,6 @@ CHECKS: Final[dict[str, Callable[[Any, bytes], None]]] = {
     "string": _check_pieces,
     "test_command": _check_test,
     "unset_command": _check_declaration,
-    "word": _check_pieces,
+    "word": _check_word,
 }
 """By the kind of node; each raises `Unreadable`."""

@@ -132,7 +132,7 @@ _VERSIONED: Final = frozenset(
     }
 )  # fmt: skip
 _SED_PRINT: Final = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
-_SET: Final = re.compile(r"[-+][eux]+|[-+]o|pipefail|errexit|nounset|xtrace")
+_SET: Final = re.compile(r"[-+][euxo]+|pipefail|errexit|nounset|xtrace")
 
 
 def find_read(name: str, words: Sequence[Word]) -> Read | None:

@@ -18,8 +18,9 @@ from towline_agent.permissions.secret import (
 from towline_agent.permissions.shell.checks import Unreadable
 from towline_agent.permissions.shell.reads import find_read
 from towline_agent.permissions.shell.syntax import read_commands
-from towline_agent.permissions.shell.words import Redirect, Simple, Word, join_words
+from towline_agent.permissions.shell.words import PIPE, Redirect, Simple, Word, join_words
 from towline_agent.permissions.shell.wrappers import (
+    RESERVED,
     Inner,
     find_inner,
     is_transparent,
@@ -163,8 +164,6 @@ class _Splitter:
                 )
             )
             return
-        if target.value in _FREE:
-            return
         network = _NETWORK.fullmatch(target.value)
         if network is not None:
             host = f"{network['host']}:{network['port']}"
@@ -175,7 +174,7 @@ class _Splitter:
 
     def _add_paths(self, path: str, effect: str) -> None:
         """The part of a path, from each folder that the command may stand in."""
-        if path in _FREE:
+        if path in _FREE or path.startswith("/dev/fd/"):
             return
         for folder in self._folders:
             self._add(self._path_part(folder, path, effect))
@@ -198,7 +197,7 @@ class _Splitter:
 
     def _take_words(self, words: tuple[Word, ...], level: int, also: tuple[str, ...]) -> None:
         name = words[0].value
-        if name is None or words[0].glob:
+        if name is None or name == PIPE or words[0].glob:
             shown = words[0].source[:_WORD_SHOWN]
             self._add(
                 Part(
@@ -209,6 +208,8 @@ class _Splitter:
                 )
             )
             return
+        if words[0].source in RESERVED - {"time", "coproc"}:  # the grammar took syntax for a name
+            raise Unreadable(f"The command can't be read at {join_words(words)[:_WORD_SHOWN]!r}.")
         if name in ("cd", "pushd", "popd"):
             self._take_folder(words)
             return

@@ -39,6 +39,13 @@ _PLAIN: Final = frozenset(
     }
 )  # fmt: skip
 """Nodes that are understood; any other makes the command unreadable."""
+_TEXTS: Final = frozenset({"heredoc_body", "heredoc_redirect", "redirected_statement", "string"})
+"""Nodes with letters between their children."""
+_ONE_LINE: Final = frozenset(
+    {"command", "declaration_command", "file_redirect", "herestring_redirect", "unset_command"}
+)
+"""Nodes that end with their line."""
+_CASE_ENDS: Final = frozenset({";;", ";&", ";;&"})
 _REPEATS: Final = frozenset(
     {"c_style_for_statement", "for_statement", "function_definition", "while_statement"}
 )
@@ -132,11 +139,28 @@ class _Reader:
             raise Unreadable("The command is too deep or too long to be taken apart.")
         if node.is_missing or node.is_error or (node.is_named and node.type not in _PLAIN):
             raise Unreadable(f"The command holds {quote(node, self._source)}, which can't be read.")
+        if node.type in _CASE_ENDS and node.parent.type != "case_item":
+            raise Unreadable("The command can't be read: its grammar is not clear.")
+        if node.children and node.type not in _TEXTS:
+            self._check_gaps(node)
         self.repeats = self.repeats or node.type in _REPEATS
         check = CHECKS.get(node.type)
         if check is not None:
             check(node, self._source)
         self._summed.update(sum_names(node, self._source))
+
+    def _check_gaps(self, node: Any) -> None:
+        """Nothing but blanks may stand between what the grammar has understood."""
+        at = 0 if node.type == "program" else node.start_byte
+        last: Any = None
+        for child in node.children:
+            gap = self._source[at : child.start_byte]
+            gap = gap.replace(b"\\\n", b" ")
+            blanks = b" \t" if node.type in _ONE_LINE else b" \t\n"
+            if gap.strip(blanks) or _is_glued(node, last, child, gap):
+                raise Unreadable(f"The command can't be read at {quote(node, self._source)}.")
+            at = max(at, child.end_byte)
+            last = child
 
     def _read_children(self, node: Any, depth: int) -> None:
         for child in node.children:
@@ -175,6 +199,8 @@ class _Reader:
 
     def _take_assignment(self, node: Any, depth: int) -> tuple[str, Word]:
         name = self._text(node.children[0]).split("[", 1)[0]
+        if not (name.isascii() and name.isidentifier()):
+            raise Unreadable(f"{name[:80]!r} is no name of a variable.")
         value = node.child_by_field_name("value")
         if node.children[0].type == "subscript":
             self.read(node.children[0], depth + 1)
@@ -286,3 +312,14 @@ class _Reader:
         if not values:  # the arguments of the function or the script
             self._texts.add(name)
         self._read_children(node, depth)
+
+
+def _is_glued(node: Any, last: Any, child: Any, gap: bytes) -> bool:
+    """Whether a shell sees one word where the grammar sees two, or two where it sees one."""
+    if node.type == "concatenation":
+        return bool(gap)
+    if node.type in ("negated_command", "test_command"):
+        return last is not None and not gap
+    if node.type != "command" or last is None:
+        return False
+    return not gap and not {last.type, child.type}.intersection(_REDIRECTS)

@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["Redirect", "Simple", "Word", "join_words", "read_word"]
+__all__ = ["PIPE", "Redirect", "Simple", "Word", "join_words", "read_word"]
 
 _GLOB: Final = frozenset("*?[")
+PIPE: Final = "/dev/fd/63"
+"""What a shell puts in the place of `<(…)`."""
 _LITERAL: Final = frozenset({"word", "number", "raw_string", "string", "concatenation"})
 """Nodes whose text may be known."""
 
@@ -50,7 +52,10 @@ class Simple(msgspec.Struct, frozen=True, kw_only=True):
 
 def join_words(words: Sequence[Word]) -> str:
     """Words as one line in one way of writing; what is not known stays as it is written."""
-    return " ".join(w.source if w.value is None else shlex.quote(w.value) for w in words)
+    return " ".join(
+        word.source if word.value is None or word.value == PIPE else shlex.quote(word.value)
+        for word in words
+    )
 
 
 def read_word(node: Any, source: bytes) -> Word:
@@ -62,6 +67,8 @@ def read_word(node: Any, source: bytes) -> Word:
     """
     text = source[node.start_byte : node.end_byte].decode(errors="replace")
     kind: str = node.type
+    if kind == "process_substitution":  # what runs in it is judged by itself
+        return Word(text, PIPE, quoted=True)
     if kind not in _LITERAL:
         return Word(text, None)
     if kind == "concatenation":
@@ -77,11 +84,15 @@ def read_word(node: Any, source: bytes) -> Word:
 def _read_concatenation(node: Any, source: bytes, text: str) -> Word:
     pieces = [read_word(child, source) for child in node.children]
     values = [piece.value for piece in pieces]
-    braces = any(piece.source in ("{", "}") for piece in pieces)
-    if braces or None in values:
+    if _has_braces(text) or None in values or any(p.source[:1] == "~" for p in pieces):
         return Word(text, None, quoted=all(piece.quoted for piece in pieces))
     joined = "".join(value for value in values if value is not None)
     return Word(text, joined, glob=any(piece.glob for piece in pieces))
+
+
+def _has_braces(text: str) -> bool:
+    """Whether the shell may make several words of one, as of `{a,b}`."""
+    return "{" in text and ("," in text or ".." in text)
 
 
 def _unquote_double(text: str) -> str:
@@ -101,13 +112,14 @@ def _read_bare(text: str) -> Word:
     """A word without quotes: backslashes, globs, and `~` for a home folder."""
     found: list[str] = []
     glob = False
+    strange = "{}$`'\"" if _has_braces(text) else "$`'\""
     letters = iter(text)
     for letter in letters:
         if letter == "\\":
             after = next(letters, "")
             found.append("" if after == "\n" else after)
             continue
-        if letter in "{}$`'\"":  # what the grammar should have told apart
+        if letter in strange:  # what the grammar should have told apart
             return Word(text, None)
         glob = glob or letter in _GLOB
         found.append(letter)

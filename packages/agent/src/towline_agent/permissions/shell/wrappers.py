@@ -9,7 +9,7 @@ import msgspec
 from towline_agent.permissions.shell.checks import Unreadable
 from towline_agent.permissions.shell.words import Word, join_words
 
-__all__ = ["Inner", "find_inner", "is_transparent", "program_name"]
+__all__ = ["RESERVED", "Inner", "find_inner", "is_transparent", "program_name"]
 
 
 class Inner(msgspec.Struct, frozen=True):
@@ -98,6 +98,13 @@ _EXECUTORS: Final = {
 """Programs that take a command behind an option."""
 _LINES: Final = frozenset({"eval", "watch", "su", "script", "parallel", "flock", "runuser"})
 """Programs that give their arguments to a shell in ways of their own; `eval` alone is plain."""
+RESERVED: Final = frozenset(
+    {
+        "!", "{", "}", "(", "if", "then", "else", "elif", "fi", "while", "until", "for", "do",
+        "done", "case", "esac", "in", "select", "function", "[[", "]]", "time", "coproc",
+    }
+)  # fmt: skip
+"""Words that are syntax to a shell where a command may begin."""
 _ASSIGN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
 
 
@@ -217,8 +224,12 @@ def _of_wrapper(words: tuple[Word, ...], options: _Options) -> list[Inner]:
         place += 1
     place += options.operands
     rest = words[place:]
+    if name == "time" and rest and rest[0].value == "!":
+        rest = rest[1:]
     if not rest:
         return []
+    if rest[0].value in RESERVED:
+        raise Unreadable(f"What {join_words(words)[:80]!r} runs can't be made out.")
     if rest[0].value is None:
         raise Unreadable(f"What {join_words(words)[:80]!r} runs is known only when it runs.")
     if name == "xargs":

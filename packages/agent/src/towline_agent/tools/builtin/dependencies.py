@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from towline_agent.errors import ToolError
 from towline_agent.permissions.part import Part
-from towline_agent.tools.builtin.rewriting import Rewritten, look_at, read_utf8, write
+from towline_agent.tools.builtin.change import Plan, carry_out, to_look
+from towline_agent.tools.builtin.rewriting import Original, plan_rewrite, read_original
 from towline_agent.tools.code.index_url import find_index_url
 from towline_agent.tools.code.package_index import (
     PackageIndex,
@@ -82,7 +83,6 @@ def make_dependency_tools(find_index: IndexFinder = _find_index) -> tuple[Tool, 
         effect="read",
         idempotent=True,
         title=lambda arguments: f"Look up the package {arguments['name']}",
-        subject=lambda arguments: arguments["name"],
         look=look_at_search,
         verify=_check_name,
     )
@@ -98,32 +98,30 @@ def make_dependency_tools(find_index: IndexFinder = _find_index) -> tuple[Tool, 
         index = await state.find(find_index)
         return await _tell(index, project)
 
-    async def added(
+    async def plan_add(
         context: ToolContext, name: str, version: str, group: str | None, path: str
-    ) -> tuple[Rewritten, str]:
-        """The file with the requirement, and the requirement."""
-        before, text = await _read_manifest(context, path)
-        known = find_requirement(text, name, group)
+    ) -> Plan:
+        original = await _read_manifest(context, path)
+        known = find_requirement(original.text, name, group)
         if known is not None:
             raise ToolError(f"{name} is there already, as {known!r}; edit {path} to change it.")
         project = await context.state.get(_Index).project(find_index, name)
-        release = choose_release(project, requires_python(text), version)
+        release = choose_release(project, requires_python(original.text), version)
         requirement = f"{project.name}{version}" if version else lower_bound(project.name, release)
-        after = add_requirement(text, requirement, group)
-        mark = b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b""
-        return Rewritten(posixpath.normpath(path), before, mark + after.encode()), requirement
+        text = add_requirement(original.text, requirement, group)
+        step = await _next_step(context, original.spot.path)
+        return await plan_rewrite(original, text, f"Added {requirement!r}. {step}")
 
     async def look_at_add(context: ToolContext, arguments: dict[str, Any]) -> Look:
-        new, _ = await added(context, **arguments)
-        look = look_at(new)
-        parts = (*look.parts, await host_part(context))
-        return Look(parts=parts, preview=look.preview, bases=look.bases)
+        look = to_look(await plan_add(context, **arguments))
+        return Look(
+            parts=(*look.parts, await host_part(context)), preview=look.preview, bases=look.bases
+        )
 
     @tool(
         name="add_dependency",
         effect="write",
         title=lambda arguments: f"Add the dependency {arguments['name']}",
-        subject=lambda arguments: posixpath.normpath(arguments["path"]),
         look=look_at_add,
         verify=_check_name,
     )
@@ -143,24 +141,23 @@ def make_dependency_tools(find_index: IndexFinder = _find_index) -> tuple[Tool, 
             group: Dependency group such as dev.
             path: Another pyproject.toml.
         """
-        new, requirement = await added(context, name, version, group, path)
-        return await write(context, new, f"Added {requirement!r}. {await _next_step(context, new)}")
+        return await carry_out(context, await plan_add(context, name, version, group, path))
 
     return search_dependency, add_dependency
 
 
-async def _read_manifest(context: ToolContext, path: str) -> tuple[bytes, str]:
+async def _read_manifest(context: ToolContext, path: str) -> Original:
     if posixpath.basename(path) != _MANIFEST:
         raise ToolError(
             f"{path!r} is no {_MANIFEST}; other files are edited with edit_file: look the version "
             "up with search_dependency."
         )
-    return await read_utf8(context, path)
+    return await read_original(context, path)
 
 
-async def _next_step(context: ToolContext, new: Rewritten) -> str:
+async def _next_step(context: ToolContext, path: str) -> str:
     """What installs it."""
-    folder = posixpath.dirname(new.path) or "."
+    folder = posixpath.dirname(path) or "."
     names = {entry.name for entry in (await context.workspace.walk(folder, deep=False)).entries}
     for lock, command in (
         ("uv.lock", "uv sync"),
@@ -168,8 +165,8 @@ async def _next_step(context: ToolContext, new: Rewritten) -> str:
         ("pdm.lock", "pdm lock"),
     ):
         if lock in names:
-            return f"Nothing is installed yet: run {command!r}, which also renews {lock}"
-    return "Nothing is installed yet: run 'pip install -e .' or what this project uses"
+            return f"Nothing is installed yet: run {command!r}, which also renews {lock}."
+    return "Nothing is installed yet: run 'pip install -e .' or what this project uses."
 
 
 async def _tell(index: PackageIndex, project: Project) -> str:

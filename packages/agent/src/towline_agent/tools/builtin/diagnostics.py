@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from towline_agent.errors import ToolError
+from towline_agent.tools.builtin.place import look_at
 from towline_agent.tools.code.checkers import (
     CHECK_BYTES,
     PYTHON_SUFFIXES,
@@ -36,7 +37,7 @@ _DATA_SUFFIXES: Final = frozenset({".json", ".toml", ".yaml", ".yml"})
     effect="read",
     idempotent=True,
     title=lambda arguments: f"Check {arguments['path']}",
-    subject=lambda arguments: posixpath.normpath(arguments["path"]),
+    look=look_at("read"),
 )
 async def get_diagnostics(context: ToolContext, path: str) -> str:
     """Check one file for errors: Python by ruff and ty, syntax of JSON, TOML and YAML.
@@ -64,7 +65,7 @@ async def get_diagnostics(context: ToolContext, path: str) -> str:
     effect="read",
     idempotent=True,
     title=lambda arguments: f"Check the project in {arguments['path']}",
-    subject=lambda arguments: posixpath.normpath(arguments["path"]),
+    look=look_at("read"),
 )
 async def project_diagnostics(
     context: ToolContext, path: str = ".", severity: Literal["error", "all"] = "all"

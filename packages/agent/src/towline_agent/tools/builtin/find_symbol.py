@@ -1,9 +1,9 @@
 """Finding definitions by name (A5.T3, A5.10)."""
 
-import posixpath
 from typing import Any, Final, Literal
 
 from towline_agent.errors import ToolError, ToolInputInvalid
+from towline_agent.tools.builtin.place import look_at
 from towline_agent.tools.code.symbol_index import (
     FILE_BYTES,
     KINDS,
@@ -41,7 +41,7 @@ def _check_name(arguments: dict[str, Any]) -> None:
     effect="read",
     idempotent=True,
     title=lambda arguments: f"Find symbol {arguments['name']}",
-    subject=lambda arguments: posixpath.normpath(arguments["path"]),
+    look=look_at("read"),
     verify=_check_name,
 )
 async def find_symbol(

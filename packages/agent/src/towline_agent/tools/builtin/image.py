@@ -125,10 +125,10 @@ def _scale(data: bytes, media_type: str, path: str, pillow: ModuleType) -> Pictu
 
 def _import_pillow() -> ModuleType | None:
     try:
-        from PIL import Image as pillow  # most programs show no pictures
+        import PIL.Image  # most programs show no pictures
     except ImportError:
         return None
-    return pillow
+    return PIL.Image
 
 
 @tool(

@@ -30,8 +30,7 @@ async def tell_new_findings(context: ToolContext, changed: Mapping[str, bytes]) 
     told: list[str] = []
     paths = [path for path in changed if PurePosixPath(path).suffix.lower() in _CHECKED]
     for path in paths[:_FILES]:
-        found = await _find_new(context, path, changed[path])
-        told += _tell(path, found)
+        told += _tell(path, await _find_new(context, path, changed[path]))
     if len(paths) > _FILES:
         told.append(f"[{len(paths) - _FILES} more edited files were not checked]")
     return "\n".join(told)

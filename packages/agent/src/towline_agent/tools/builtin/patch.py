@@ -204,8 +204,9 @@ def _patched(file: FileData, piece: _Piece) -> bytes:
 
 @tool(effect="write", title=lambda _: "Apply a patch", look=_look)
 async def apply_patch(context: ToolContext, patch: str) -> ToolOutput:
-    """Change, make, delete or move several files at once: all of it or nothing. Context lines must
-    be exact. Read files before you update them.
+    """Change, make, delete or move several files at once, all or none.
+
+    Context lines must be exact. Read files before you update them.
 
     Args:
         context: The call.

@@ -59,7 +59,7 @@ async def locate(context: ToolContext, path: str, *, follow: bool = True) -> Spo
 def _locate(root: str, path: str, follow: bool) -> Spot:
     try:
         base = os.path.realpath(root)
-        real = _real(os.path.join(base, path), follow)
+        real = _real(posixpath.join(base, path), follow)
         os.fsencode(real)
     except ValueError as error:  # a NUL character, or what no file system can name
         raise ToolInputInvalid(f"{path!r} is no path that can be used; check it.") from error
@@ -75,7 +75,7 @@ def _real(path: str, follow: bool) -> str:
     above, name = os.path.split(path.rstrip("/") or "/")
     if follow or name in ("", ".", ".."):
         return os.path.realpath(path)
-    return os.path.join(os.path.realpath(above), name)
+    return posixpath.join(os.path.realpath(above), name)
 
 
 def look_at(

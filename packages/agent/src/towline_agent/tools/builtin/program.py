@@ -1,6 +1,7 @@
 """Running programs, the project's tasks, and shell commands (A5.T11, A5.17 to A5.22)."""
 
 import hashlib
+import os
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -45,7 +46,6 @@ _INPUT_CHARS: Final = 2000
 """Of the input, as a rule names it; of a longer one its hash."""
 _NETWORK: Final = "network"
 """What a rule names to let programs use the network."""
-_NO_SHELL: Final = "What a shell would do here was not taken apart."
 
 _Timeout = Annotated[int, msgspec.Meta(ge=1, le=MAX_TIMEOUT_S)]
 
@@ -73,14 +73,15 @@ async def _look_at(
     command: str,
     arguments: Mapping[str, Any],
     *,
-    parts: tuple[Part, ...] | None = None,
     about: str = "",
     bases: Mapping[str, str] | None = None,
 ) -> Look:
     """What running a command would do, and what a person should see of it (A5.22, A5.59)."""
     network, stdin = bool(arguments.get("network")), str(arguments.get("stdin") or "")
+    parts = await FILES.run(lambda: _split(workspace, command))
     subject = _subject_of(command, stdin)
-    parts = parts or (Part(subject=subject, kind="command"),)
+    if stdin:  # what a program reads may be a program too
+        parts = tuple([_with_input(part, stdin) for part in parts])
     notes = [about, await _tell_confinement(workspace, network=network)]
     if arguments.get("background"):
         notes.append(f"In the background, for {JOB_MAX_S / 3600:g} hours at most.")
@@ -97,6 +98,22 @@ async def _look_at(
         preview=Preview(kind="command", text=text),
         bases={} if bases is None else bases,
     )
+
+
+def _split(workspace: Workspace, command: str) -> tuple[Part, ...]:
+    """The parts of a command, those of an inner `sh -c` too (A5.64). Blocks."""
+    # A grammar is loaded with it.
+    from towline_agent.permissions.shell.split import split_shell
+
+    if isinstance(workspace, LocalWorkspace):
+        return split_shell(command, root=workspace.root, real=os.path.realpath)
+    return split_shell(command, root=workspace.root)
+
+
+def _with_input(part: Part, stdin: str) -> Part:
+    if part.kind != "command" or part.effect == "read":
+        return part
+    return msgspec.structs.replace(part, subject=_subject_of(part.subject, stdin))
 
 
 async def _tell_confinement(workspace: Workspace, *, network: bool) -> str:
@@ -148,7 +165,7 @@ async def _carry_out(
     )
 
 
-async def _look_at_program(context: ToolContext, arguments: dict[str, Any]) -> Look:
+async def _look_at_command(context: ToolContext, arguments: dict[str, Any]) -> Look:
     return await _look_at(context.workspace, _command_of(arguments), arguments)
 
 
@@ -160,7 +177,7 @@ async def _look_at_program(context: ToolContext, arguments: dict[str, Any]) -> L
     subject=_command_of,
     preview=lambda arguments: Preview(kind="command", text=_command_of(arguments)),
     verify=lambda arguments: split_command(_command_of(arguments)),
-    look=_look_at_program,
+    look=_look_at_command,
 )
 async def run_program(
     context: ToolContext,
@@ -191,12 +208,6 @@ async def run_program(
     )
 
 
-async def _look_at_shell(context: ToolContext, arguments: dict[str, Any]) -> Look:
-    command = _command_of(arguments)
-    part = Part(subject=command, kind="command", caution=_NO_SHELL)
-    return await _look_at(context.workspace, command, arguments, parts=(part,))
-
-
 @tool(
     effect="exec",
     journals=True,
@@ -205,7 +216,7 @@ async def _look_at_shell(context: ToolContext, arguments: dict[str, Any]) -> Loo
     subject=_command_of,
     preview=lambda arguments: Preview(kind="command", text=_command_of(arguments)),
     verify=lambda arguments: check_command(_command_of(arguments)),
-    look=_look_at_shell,
+    look=_look_at_command,
 )
 async def shell(
     context: ToolContext,

@@ -3,6 +3,7 @@
 import posixpath
 
 from towline_agent.errors import ToolError
+from towline_agent.tools.builtin.place import look_at
 from towline_agent.tools.code.overview import find_manifests, find_readme, show_overview
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import ToolContext
@@ -17,7 +18,7 @@ __all__ = ["project_overview"]
     effect="read",
     idempotent=True,
     title=lambda arguments: f"Look over {arguments['path']}",
-    subject=lambda arguments: posixpath.normpath(arguments["path"]),
+    look=look_at("read"),
 )
 async def project_overview(context: ToolContext, path: str = ".") -> str:
     """Get a page about the project: languages, packages, entry points, dependencies, tasks, tests.

@@ -3,76 +3,63 @@
 from typing import Final, NamedTuple
 
 from towline_agent.errors import ToolError
-from towline_agent.permissions.secret import path_part
-from towline_agent.tools.builtin.after_edit import tell_after_edit
-from towline_agent.tools.tool import Look, ToolContext, ToolOutput
-from towline_agent.workspaces.base import Put, hash_bytes
-from towline_agent.workspaces.diff import diff_bytes
+from towline_agent.tools.builtin.change import Plan, preview_files
+from towline_agent.tools.builtin.place import Spot, locate
+from towline_agent.tools.tool import ToolContext
+from towline_agent.workspaces.base import FileData, Put
 from towline_agent.workspaces.text import decode_text
-from towline_protocol import Preview, Text
 
-__all__ = ["Rewritten", "look_at", "read_utf8", "write"]
+__all__ = ["Original", "plan_rewrite", "read_original"]
 
 _DIFF_SHOWN: Final = 4000
 """Characters of the diff that the model is told; what is longer it reads again."""
-_CODINGS: Final = ("utf-8", "utf-8-sig")
+_MARK: Final = b"\xef\xbb\xbf"
 
 
-class Rewritten(NamedTuple):
-    """A file before and after."""
+class Original(NamedTuple):
+    """A file as it stands."""
 
-    path: str
-    """Which."""
-    before: bytes
-    """Its bytes now."""
-    after: bytes
-    """Its bytes when it is written."""
+    spot: Spot
+    """Where."""
+    file: FileData
+    """Its bytes."""
+    text: str
+    """Its text, without a mark."""
 
 
-async def read_utf8(context: ToolContext, path: str) -> tuple[bytes, str]:
-    """A file's bytes and text.
+async def read_original(context: ToolContext, path: str) -> Original:
+    """A file that is to be rewritten.
 
     Raises:
         ToolError: It is no text in UTF-8.
     """
-    raw = (await context.workspace.read(path)).data
-    decoded = decode_text(raw)
-    if decoded is None or decoded[1] not in _CODINGS:
+    spot = await locate(context, path)
+    file = await context.workspace.read(spot.path)
+    decoded = decode_text(file.data)
+    if decoded is None or decoded[1] not in ("utf-8", "utf-8-sig"):
         raise ToolError(f"{path!r} is no text in UTF-8, so it can't be rewritten safely.")
-    return raw, decoded[0]
+    return Original(spot, file, decoded[0])
 
 
-def look_at(new: Rewritten) -> Look:
-    """What a call that writes it is about."""
-    diff = diff_bytes(new.before, new.after, new.path) if new.before != new.after else None
-    preview = (
-        Preview(kind="text", text=f"{new.path} stays as it is.")
-        if diff is None
-        else Preview(kind="diff", text=diff.text, truncated=diff.truncated)
-    )
-    return Look(
-        parts=(path_part(new.path, effect="write"),),
-        preview=preview,
-        bases={new.path: hash_bytes(new.before)},
-    )
-
-
-async def write(context: ToolContext, new: Rewritten, done: str) -> ToolOutput:
-    """Write it, unless it changed since it was looked at, and tell what came of it.
+async def plan_rewrite(original: Original, text: str, done: str) -> Plan:
+    """What is to be changed; nothing where the text is the same.
 
     Args:
-        context: The call.
-        new: The file.
-        done: What was done, as a sentence without its dot.
+        original: The file as it stands.
+        text: Its text when it is written; its mark is kept.
+        done: What the model is told when it is done; the diff is added.
     """
-    expect = context.bases.get(new.path, hash_bytes(new.before))
-    put = Put(path=new.path, data=new.after, expect=expect)
-    changes = await context.workspace.apply((put,))
-    diff = diff_bytes(new.before, new.after, new.path)
-    words = [f"{done}."]
-    if diff is not None:
-        fits = len(diff.text) <= _DIFF_SHOWN
-        words.append(diff.text if fits else "[the diff is long; read the file to see it]")
-    words.append(await tell_after_edit(context, {new.path: new.before}))
-    text = "\n".join(word for word in words if word)
-    return ToolOutput(content=(Text(text=text),), changes=changes)
+    spot, file, _ = original
+    before = file.data
+    after = (_MARK if before.startswith(_MARK) else b"") + text.encode()
+    preview = await preview_files([(spot.path, spot.path, before, after)])
+    fits = len(preview.text) <= _DIFF_SHOWN
+    diff = preview.text if fits else "[the diff is long; read the file to see it]"
+    edits = (Put(path=spot.path, data=after, expect=file.hash),) if before != after else ()
+    return Plan(
+        parts=(spot.part("write"),),
+        edits=edits,
+        preview=preview,
+        bases={spot.path: file.hash},
+        told=f"{done}\n{diff}".rstrip(),
+    )

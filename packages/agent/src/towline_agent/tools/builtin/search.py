@@ -4,6 +4,7 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -138,12 +139,8 @@ async def _search_with_rg(
 
 def _is_ignored_above(root: str) -> bool:
     """Whether folders above the root have a `.gitignore`, which `rg` would heed and a walk not."""
-    folder = os.path.dirname(os.path.realpath(root))
-    while True:
-        if os.path.lexists(os.path.join(folder, ".gitignore")):
-            return True
-        if folder == (folder := os.path.dirname(folder)):
-            return False
+    real = Path(root).resolve()
+    return any((folder / ".gitignore").exists() for folder in real.parents)
 
 
 def _visible(

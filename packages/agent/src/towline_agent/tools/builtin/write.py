@@ -115,8 +115,9 @@ def _in_same_way(before: FileData, content: str, spot: Spot) -> bytes:
     look=_look_write,
 )
 async def write_file(context: ToolContext, path: str, content: str) -> ToolOutput:
-    """Replace a whole text file, or make a new one. Read an existing file first; for small changes
-    use edit_file.
+    """Replace a whole text file, or make a new one.
+
+    Read an existing file first; for small changes use edit_file.
 
     Args:
         context: The call.

@@ -16,7 +16,17 @@ from towline_agent.tools.code.languages import SUFFIXES
 from towline_agent.tools.code.symbols import Symbol
 from towline_agent.workspaces.base import DirEntry, Workspace
 
-__all__ = ["FILES_MAX", "FILE_BYTES", "KINDS", "Hit", "Survey", "SymbolIndex", "rank"]
+__all__ = [
+    "FILES_MAX",
+    "FILE_BYTES",
+    "KINDS",
+    "Answer",
+    "Hit",
+    "Survey",
+    "SymbolIndex",
+    "ask_worker",
+    "rank",
+]
 
 FILE_BYTES: Final = 2**20
 """Bytes of a file that is looked into; longer ones are made by machines."""
@@ -79,8 +89,9 @@ class Survey(NamedTuple):
     """Whether the folder has more files than were looked at."""
 
 
-_Answer = tuple[Symbol, ...] | str
-"""Of the worker, about one text."""
+Answer = tuple[Symbol, ...] | str
+"""Of the worker, about one text: its symbols, `missing` for a grammar that is not installed, or
+`late`."""
 
 
 class _Kept(NamedTuple):
@@ -157,7 +168,7 @@ class SymbolIndex:
                 self._keep(entry, None)
         loop = asyncio.get_running_loop()
         while left and loop.time() <= end:
-            answers = await _ask_worker([(SUFFIXES[_suffix(e.name)], text) for e, text in left])
+            answers = await ask_worker([(SUFFIXES[_suffix(e.name)], text) for e, text in left])
             for (entry, _), answer in zip(left, answers, strict=False):
                 self._keep(entry, answer)
             left = left[len(answers) :]
@@ -165,7 +176,7 @@ class SymbolIndex:
                 self._keep(left[0][0], None)
                 left = left[1:]
 
-    def _keep(self, entry: DirEntry, answer: _Answer | None) -> None:
+    def _keep(self, entry: DirEntry, answer: Answer | None) -> None:
         found = tuple(map(_intern, answer)) if isinstance(answer, tuple) else None
         self._kept[entry.name] = _Kept(entry.mtime_ns, entry.size, found, answer == "missing")
 
@@ -311,8 +322,15 @@ async def _read(workspace: Workspace, path: str) -> bytes | None:
     return raw.decode("utf-16", "replace").encode() if raw.startswith(_MARKS) else raw
 
 
-async def _ask_worker(texts: Sequence[tuple[str, bytes]]) -> list[_Answer]:
-    """The answers of one process; fewer than asked for when one of the texts was its end."""
+async def ask_worker(texts: Sequence[tuple[str, bytes]]) -> list[Answer]:
+    """The answers of one process; fewer than asked for when one of the texts was its end.
+
+    Args:
+        texts: The language of each, and its bytes.
+
+    Raises:
+        ToolError: There can be no such process.
+    """
     stdin = b"".join(b"%s %d\n%s" % (name.encode(), len(text), text) for name, text in texts)
     folders = [str(_FOLDER), *(str(folder) for folder in _FOLDER.parents[:2])][::-1]
     argv = (sys.executable, "-P", "-c", _LAUNCHER, *folders)
@@ -323,7 +341,7 @@ async def _ask_worker(texts: Sequence[tuple[str, bytes]]) -> list[_Answer]:
     if not end.output and "Error" in end.error:
         raise ToolError("The process that parses files can't run; use search_text instead.")
     whole = [line for line in end.output.splitlines(keepends=True) if line.endswith(b"\n")]
-    return [msgspec.json.decode(line, type=_Answer) for line in whole]
+    return [msgspec.json.decode(line, type=Answer) for line in whole]
 
 
 def _intern(symbol: Symbol) -> Symbol:

@@ -39,7 +39,7 @@ def read_envelope(lines: list[str]) -> tuple[FilePatch, ...]:
         found.append(_read_file(rest))
     rest.take()
     rest.skip_empty()
-    if rest.next is not None:
+    if not rest.is_over:
         rest.refuse(f"nothing may follow '{_END}'")
     return tuple(found)
 

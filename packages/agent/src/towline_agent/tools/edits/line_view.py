@@ -21,16 +21,16 @@ class Span(msgspec.Struct, frozen=True):
     end: int
     """The one behind its last."""
     new: str
-    """The new words; every line end of them is a `\\n`."""
+    r"""The new words; every line end of them is a `\n`."""
 
 
 def plain_ends(text: str) -> str:
-    """A text with `\\n` for every line end."""
+    r"""A text with `\n` for every line end."""
     return text if "\r" not in text else text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class LineView:
-    """A text whose lines all end in `\\n`, tied to the raw one that it stands for.
+    r"""A text whose lines all end in `\n`, tied to the raw one that it stands for.
 
     What is not touched keeps its own line ends; new words get the one that is used round them.
 
@@ -42,7 +42,7 @@ class LineView:
         self.raw = raw
         """The text as it is in the file."""
         self.text = plain_ends(raw)
-        """The same with `\\n` for every line end."""
+        r"""The same with `\n` for every line end."""
         self._pairs: list[int] = []
         if len(self.text) != len(raw):
             found = re.finditer("\r\n", raw)

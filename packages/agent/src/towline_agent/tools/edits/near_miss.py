@@ -47,10 +47,10 @@ _FORMS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
 
 
 def explain_miss(text: str, old: str, new: str = "") -> str:
-    """One or more lines for the model: where the closest place is, and how it differs.
+    r"""One or more lines for the model: where the closest place is, and how it differs.
 
     Args:
-        text: The file's text, with `\\n` for every line end.
+        text: The file's text, with `\n` for every line end.
         old: What was looked for and is not there, with the same line ends.
         new: What should have come in its place.
     """
@@ -70,6 +70,7 @@ def show_lines(lines: list[str], first: int) -> str:
     Args:
         lines: The lines.
         first: The number of the first, from 1.
+    r
     """
     shown = [f"{number}\t{_cut(line)}" for number, line in enumerate(lines, first)]
     if len(shown) <= _SHOWN_LINES:

@@ -34,6 +34,11 @@ class PatchLines:
         return self._lines[self._at] if self._at < len(self._lines) else None
 
     @property
+    def is_over(self) -> bool:
+        """Whether there is no next line."""
+        return self._at >= len(self._lines)
+
+    @property
     def after(self) -> str:
         """The line behind the next one; empty at the end."""
         return self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""

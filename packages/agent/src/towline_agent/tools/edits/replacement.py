@@ -47,9 +47,9 @@ class Replaced(msgspec.Struct, frozen=True):
 
 
 def replace_texts(raw: str, edits: Sequence[TextEdit]) -> Replaced:
-    """Make replacements one after the other, each in what the one before left.
+    r"""Make replacements one after the other, each in what the one before left.
 
-    Line ends are no part of the comparison: a `\\n` stands for whichever the text has.
+    Line ends are no part of the comparison: a `\n` stands for whichever the text has.
 
     Raises:
         ToolInputInvalid: One does not fit; the message says where the closest place is (A5.14).

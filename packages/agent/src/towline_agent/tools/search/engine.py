@@ -205,7 +205,7 @@ class _Child:
             given.write(data)
             given.seek(0)
             try:
-                self._process = subprocess.Popen(
+                self._process = subprocess.Popen(  # noqa: S603 - no shell; the pattern is no option
                     argv,
                     stdin=given,
                     stdout=subprocess.PIPE,

@@ -109,9 +109,7 @@ def _depth(parts: list[str], place: int) -> str:
 
 
 def _name(glob: str) -> str:
-    """One name; each star takes as little as it can and keeps it, but the last, which must reach
-    the name's end.
-    """
+    """One name; each star but the last takes as little as it can and keeps it."""
     pieces = re.split(r"\*+", glob)
     if len(pieces) == 1:
         return _chars(glob)

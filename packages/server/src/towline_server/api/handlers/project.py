@@ -9,15 +9,25 @@ from towline_protocol import (
     PathList,
     PromptAccepted,
     RunCommand,
+    SetTrust,
     SuggestionList,
     Text,
     ToolInfo,
     ToolList,
+    TrustInfo,
     UsageError,
 )
-from towline_server.api.handlers.call import Call, Handler, check_length, check_limits, take_content
+from towline_server.api.handlers.call import (
+    MAX_WORD,
+    Call,
+    Handler,
+    check_length,
+    check_limits,
+    take_content,
+)
 from towline_server.errors import Rejected
 from towline_server.sessions.inbox import WHEN, Said
+from towline_server.sessions.policies import Trust
 from towline_server.sessions.project import COMMANDS, INIT
 
 __all__ = ["HANDLERS"]
@@ -84,6 +94,29 @@ async def _list_tools(call: Call) -> ToolList:
     )
 
 
+async def _get_trust(call: Call) -> TrustInfo:
+    return _tell_trust(await call.service.projects.policies.trust(await _folder(call)))
+
+
+async def _set_trust(call: Call) -> TrustInfo:
+    body = cast("SetTrust", call.body)
+    check_length(MAX_WORD, digest=body.digest)
+    policies = call.service.projects.policies
+    return _tell_trust(await policies.set_trust(await _folder(call), body.digest))
+
+
+def _tell_trust(trust: Trust) -> TrustInfo:
+    return TrustInfo(
+        folder=trust.folder,
+        trusted=trust.trusted,
+        changed=trust.changed,
+        digest=trust.digest,
+        files=trust.files,
+        rules=trust.rules,
+        problems=trust.problems,
+    )
+
+
 async def _folder(call: Call) -> str:
     info = await call.service.sessions.info(call.user, call.session)
     return info.cwd or "."
@@ -95,5 +128,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "run_command": _run_command,
     "list_suggestions": _list_suggestions,
     "list_tools": _list_tools,
+    "get_trust": _get_trust,
+    "set_trust": _set_trust,
 }
 """Operation name to handler."""
