@@ -3,16 +3,16 @@
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final
+from typing import Any, Final
 
 from typing_extensions import override
 
 __all__ = ["open_index"]
 
 _KIND: Final = "application/vnd.pypi.simple.v1+json"
-_PAGES: Final = {
+_PAGES: Final[dict[str, dict[str, Any]]] = {
     "/simple/slugline/": {
         "meta": {"api-version": "1.0"},
         "name": "slugline",
@@ -31,7 +31,7 @@ _PAGES: Final = {
 
 class _Answer(BaseHTTPRequestHandler):
     @override
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name it has there
+    def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
     def do_GET(self) -> None:
@@ -45,7 +45,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def open_index() -> Iterator[str]:
+def open_index() -> Generator[str]:
     """Run the index; gives its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Answer) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

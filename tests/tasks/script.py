@@ -28,7 +28,7 @@ class TaskScript(ScriptedProvider):
         before_last_change: Called before the last step that changes a file.
     """
 
-    def __init__(self, task: Task, before_last_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, task: Task, before_last_change: Callable[[], object] = lambda: None) -> None:
         self._last_change = max(
             (place for place, step in enumerate(task.step) if _changes(step)), default=None
         )

@@ -175,7 +175,7 @@ def _read_kept(folder: Path, patterns: tuple[str, ...]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and "__pycache__" not in path.parts:
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-                found[name] = path.read_bytes()
+        counts = path.is_file() and "__pycache__" not in path.parts
+        if counts and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            found[name] = path.read_bytes()
     return found

@@ -5,10 +5,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from tasks.index import open_index
 from tasks.script import TaskScript
-from tasks.task import TASKS, Task, judge
+from tasks.task import TASKS, Call, Step, Task, Verdict, judge
 
 from towline_agent import Agent, AgentResult, builtin_tools
 from towline_protocol import Text, ToolResult
@@ -59,3 +60,16 @@ async def test_a_task_is_done_through_the_tools_and_only_its_last_change_makes_t
     assert judge(task, folder, result.final_message).why == ""
     if half.exists():
         assert not judge(task, half, result.final_message).passed, "the half would have done"
+
+
+async def test_a_model_that_changes_the_tests_has_not_done_the_task(tmp_path: Path) -> None:
+    (task,) = [task for task in TASKS if task.name == "fix_failing_test"]
+    folder = task.copy(tmp_path / "project")
+    call = Call("write_file", {"path": "tests/test_hours.py", "content": "import unittest\n"})
+    look = Call("read_file", {"path": "tests/test_hours.py"})
+    script = TaskScript(msgspec.structs.replace(task, step=(Step((look,)), Step((call,)))))
+    agent = Agent(script, tools=builtin_tools(), root=str(folder), mode="auto")
+    result = await agent.run(task.prompt)
+    assert [failed for failed, _ in _results(result)] == [False, False]
+    verdict = judge(task, folder, result.final_message)
+    assert verdict == Verdict(passed=False, why="changed what must stay: tests/test_hours.py")
