@@ -27,6 +27,7 @@ export const STRUCTS: Record<string, string> = {
   ToolInfo: "name about effect",
   ToolList: "tools:ToolInfo[]",
   ToolsDeclared: "reader tools:[]",
+  TrustInfo: "folder trusted:b changed?:b digest files?:[] rules?:[] problems?:[]",
   UsageReport: "by first last rows:UsageRow[] total:UsageRow today_cost:n daily_cost?:n|",
   UsageRow: "name title?:| requests:i usage:Usage cost?:n| unpriced?:i",
 };
@@ -50,6 +51,8 @@ export const OPERATIONS: Places = {
   run_command: ["POST", "/api/sessions/{session}/commands/{command}", "PromptAccepted"],
   list_suggestions: ["GET", "/api/sessions/{session}/suggestions", "SuggestionList"],
   list_tools: ["GET", "/api/sessions/{session}/tools", "ToolList"],
+  get_trust: ["GET", "/api/sessions/{session}/trust", "TrustInfo"],
+  set_trust: ["POST", "/api/sessions/{session}/trust", "TrustInfo"],
   list_models: ["GET", "/api/models", "ModelList"],
   list_providers: ["GET", "/api/providers", "ProviderList"],
   change_provider: ["PUT", "/api/providers/{provider}", "ProviderInfo"],

@@ -471,7 +471,10 @@ export interface CreateSession {
   readonly title?: string | null;
   /** The folder to work in; must lie in one of the server's roots (D2). */
   readonly cwd?: string | null;
-  /** `ask` or `auto`. */
+  /**
+   * `ask`, `accept_edits`, `auto` or `plan`; `None` for the one that was last chosen for the
+   * folder, else the server's (A5.46).
+   */
   readonly mode?: string | null;
   /** A first prompt, admitted with the session. */
   readonly prompt?: readonly PromptBlock[] | null;
@@ -1534,7 +1537,7 @@ export interface SessionInfo {
   readonly agent: string;
   /** `provider/model`. */
   readonly model: string;
-  /** `ask` or `auto`. */
+  /** `ask`, `accept_edits`, `auto` or `plan`. */
   readonly mode: string;
   /** Whether a turn runs, something is pending or a reader is attached. */
   readonly live: boolean;
@@ -1677,6 +1680,12 @@ export interface SessionView {
   readonly unknown: number;
   /** Whether something was missed: the view must be fetched anew (C1.5, C4.2). */
   readonly lost: boolean;
+}
+
+/** Trust a folder's files as they were seen, or no longer (A5.51). */
+export interface SetTrust {
+  /** The hash of the files that were seen; `None` to trust the folder no longer. */
+  readonly digest?: string | null;
 }
 
 /** A sign-in waits for a person's consent. */
@@ -1967,6 +1976,24 @@ export interface TranscriptArtifact {
   readonly language?: string | null;
 }
 
+/** Whether a folder's own rules, servers, commands and skills count (A5.49). */
+export interface TrustInfo {
+  /** The folder. */
+  readonly folder: string;
+  /** Whether a person trusts exactly these files. */
+  readonly trusted: boolean;
+  /** Whether a person trusted other files than these (A5.52). */
+  readonly changed?: boolean;
+  /** The hash of the files, which an answer names. */
+  readonly digest: string;
+  /** The files that it is about, relative to the folder; none when there is nothing to trust. */
+  readonly files?: readonly string[];
+  /** The permission rules among them. */
+  readonly rules?: readonly string[];
+  /** Sentences on what can't be read, or keeps the folder from being trusted. */
+  readonly problems?: readonly string[];
+}
+
 /** The turn was stopped by somebody. */
 export interface TurnCancelled {
   readonly type: "turn_cancelled";
@@ -2062,7 +2089,10 @@ export interface UpdateSession {
   readonly title?: string | null;
   /** The new `provider/model`, from the next turn on. */
   readonly model?: string | null;
-  /** The new mode, from the next turn on: `ask` or `auto`. */
+  /**
+   * The new mode, from the next call on: `ask`, `accept_edits`, `auto` or `plan`. The folder's next
+   * session begins with it.
+   */
   readonly mode?: string | null;
   /** The new labels, all of them: at most 16, of at most 64 characters each. */
   readonly labels?: readonly string[] | null;
@@ -2265,6 +2295,10 @@ export interface Operations {
   list_suggestions: { request: null; answer: SuggestionList };
   /** List the tools that the session's model may call. */
   list_tools: { request: null; answer: ToolList };
+  /** Read whether the own files of the session's folder count, and which these are. */
+  get_trust: { request: null; answer: TrustInfo };
+  /** Trust the own files of the session's folder as they were seen, or no longer. */
+  set_trust: { request: SetTrust; answer: TrustInfo };
   /** List the models that can be asked, with abilities and prices. */
   list_models: { request: null; answer: ModelList };
   /** List providers: where a key was found, its last four characters, the address. */

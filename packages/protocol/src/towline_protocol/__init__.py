@@ -268,6 +268,7 @@ __all__ = [
     "SessionRows",
     "SessionUpdated",
     "SessionView",
+    "SetTrust",
     "Shown",
     "SignInStarted",
     "Signature",
@@ -302,6 +303,7 @@ __all__ = [
     "TowlineError",
     "Transcript",
     "TranscriptArtifact",
+    "TrustInfo",
     "TurnCancelled",
     "TurnCompleted",
     "TurnFailed",
@@ -372,9 +374,9 @@ _LATE: Final = {
             PathList PermissionAnswered Problem PromptAccepted ProviderInfo
             ProviderList ProviderTest QuestionAnswered QueueResumed ReadMark
             ReportProgress RequestList RequestRow Resend RunCommand SendPrompt
-            SendResult SessionDeleted SessionInfo SessionList SignInStarted
+            SendResult SessionDeleted SessionInfo SessionList SetTrust SignInStarted
             StartSignIn SuggestionList TokenInfo TokenList ToolInfo ToolList
-            ToolsDeclared UpdateSession UsageReport UsageRow UserInfo UserList
+            ToolsDeclared TrustInfo UpdateSession UsageReport UsageRow UserInfo UserList
             ViewAnswer Withdrawn
         """,
         "towline_protocol.frames": """

@@ -61,9 +61,11 @@ from towline_protocol.commands.project import (
     CommandList,
     PathList,
     RunCommand,
+    SetTrust,
     SuggestionList,
     ToolInfo,
     ToolList,
+    TrustInfo,
 )
 from towline_protocol.commands.read import History, RequestList, RequestRow, ViewAnswer
 from towline_protocol.commands.session import (
@@ -146,6 +148,7 @@ __all__ = [
     "SessionDeleted",
     "SessionInfo",
     "SessionList",
+    "SetTrust",
     "SignInStarted",
     "StartSignIn",
     "SuggestionList",
@@ -154,6 +157,7 @@ __all__ = [
     "ToolInfo",
     "ToolList",
     "ToolsDeclared",
+    "TrustInfo",
     "UpdateSession",
     "UsageReport",
     "UsageRow",
