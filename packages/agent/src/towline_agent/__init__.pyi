@@ -5,6 +5,7 @@ Start at `agent.py`, then `turn.py`: the whole path of a prompt stands there as 
 
 from towline_agent.agent import Agent, AgentResult, EventStream, system_prompt
 from towline_agent.context.assemble import tool_specs
+from towline_agent.delegate import AGENTS_AT_ONCE, EXPLORE, GENERAL, SubAgent, Tally, report_end
 from towline_agent.errors import (
     AbortTurn,
     AuthenticationFailed,
@@ -89,24 +90,40 @@ from towline_agent.providers.transport import (
 from towline_agent.providers.vendors import VENDORS, Vendor
 from towline_agent.shrink import compact
 from towline_agent.tools.builtin import builtin_tools
+from towline_agent.tools.builtin.memory import Notes, make_memory_tools
+from towline_agent.tools.builtin.todo import remind_todos
+from towline_agent.tools.external import fence_external
 from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.registry import find_tools
-from towline_agent.tools.spawn import AgentRunner, make_spawn_agent
+from towline_agent.tools.spawn import (
+    SPAWN_AGENT,
+    AgentRunner,
+    SubAgentRunner,
+    make_spawn_agent,
+    make_sub_agents,
+)
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
+from towline_agent.tools.web.client import WebClient
+from towline_agent.tools.web.fetch import make_web_tools
 from towline_agent.turn import Start, TurnEnd, run_turn
 from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import kill_process
+from towline_agent.workspaces.threads import run_to_the_end
 
 __all__ = [
+    "AGENTS_AT_ONCE",
     "CA_SETTING",
     "EFFECTS",
+    "EXPLORE",
+    "GENERAL",
     "LOCAL_MODEL_FACTS",
     "MODES",
     "OAUTH_SERVICES",
     "SIGN_IN_S",
+    "SPAWN_AGENT",
     "VENDORS",
     "AbortTurn",
     "Agent",
@@ -145,6 +162,7 @@ __all__ = [
     "Model",
     "ModelNotFound",
     "NoCredential",
+    "Notes",
     "OAuthClient",
     "OAuthCredential",
     "OAuthService",
@@ -176,7 +194,10 @@ __all__ = [
     "StepFailed",
     "StepResult",
     "Stop",
+    "SubAgent",
+    "SubAgentRunner",
     "SystemClock",
+    "Tally",
     "TextPiece",
     "ThinkingPiece",
     "Tool",
@@ -193,6 +214,7 @@ __all__ = [
     "TransportFailed",
     "TurnEnd",
     "Vendor",
+    "WebClient",
     "Workspace",
     "builtin_tools",
     "choose_model",
@@ -202,6 +224,7 @@ __all__ = [
     "discover",
     "discover_local",
     "fact_file",
+    "fence_external",
     "find_tools",
     "installed_providers",
     "is_for_words",
@@ -209,12 +232,18 @@ __all__ = [
     "known_model",
     "known_names",
     "list_models",
+    "make_memory_tools",
     "make_spawn_agent",
+    "make_sub_agents",
     "make_tool",
+    "make_web_tools",
     "mint_now",
     "model_facts",
     "parse_pasted_token",
     "parse_rule",
+    "remind_todos",
+    "report_end",
+    "run_to_the_end",
     "run_turn",
     "show_key",
     "system_prompt",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from towline_agent.tools.state import ToolState
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.memory import MemoryWorkspace
-from towline_protocol import CallId, Process, SessionId, Todo
+from towline_protocol import CallId, Process, SessionId, Todo, Usage
 
 __all__ = ["MemoryContext"]
 
@@ -44,6 +44,10 @@ class MemoryContext:
         """Each sub-agent's session whose start was made durable, in order."""
         self.plans: list[tuple[Todo, ...]] = []
         """Each plan that was shown, in order."""
+        self.bills: list[tuple[Usage, float | None]] = []
+        """What was used elsewhere, in order."""
+        self.stop_reason: str | None = None
+        """Why nothing more may be used."""
 
     def output(self, text: str) -> None:
         """Keep a piece of output."""
@@ -63,3 +67,11 @@ class MemoryContext:
     def todos(self, todos: tuple[Todo, ...]) -> None:
         """Keep the plan."""
         self.plans.append(todos)
+
+    def spend(self, usage: Usage, cost: float | None) -> None:
+        """Keep what was used."""
+        self.bills.append((usage, cost))
+
+    def used_up(self) -> str | None:
+        """Why nothing more may be used."""
+        return self.stop_reason

@@ -35,7 +35,7 @@ class ToolSet(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that come together and are switched off together (A4.64)."""
 
     name: str
-    """`coding`, `basic`, the name of an entry point, or `pkg.module:name`."""
+    """`coding`, `web`, `basic`, the name of an entry point, or `pkg.module:name`."""
     tools: tuple[Tool, ...]
     """Its tools."""
 
@@ -57,8 +57,8 @@ class FoundTools(msgspec.Struct, frozen=True, kw_only=True):
 def find_tools(settings: Sequence[str] = ()) -> FoundTools:
     """All sets that are on: our own, those of installed packages, and those that settings name.
 
-    Our own are `coding` (files and programs) and `basic`. A set whose tool has the name of an
-    earlier one is left out with a notice.
+    Our own are `coding` (files and programs), `web` and `basic`. A set whose tool has the name of
+    an earlier one is left out with a notice.
 
     Args:
         settings: `pkg.module:name` adds what stands there, `-NAME` switches a set off.
@@ -81,7 +81,11 @@ def _own() -> tuple[ToolSet, ...]:
     """What reaches the machine can be switched off by itself."""
     ours = builtin_tools()
     return (
-        ToolSet(name="coding", tools=tuple(tool for tool in ours if tool.effect != "own")),
+        ToolSet(
+            name="coding",
+            tools=tuple(tool for tool in ours if tool.effect not in ("network", "own")),
+        ),
+        ToolSet(name="web", tools=tuple(tool for tool in ours if tool.effect == "network")),
         ToolSet(name="basic", tools=tuple(tool for tool in ours if tool.effect == "own")),
     )
 

@@ -11,5 +11,7 @@ def builtin_tools() -> tuple[Tool, ...]:
     from towline_agent.tools.builtin.files import list_dir, read_file
     from towline_agent.tools.builtin.now import make_now
     from towline_agent.tools.builtin.program import run_program
+    from towline_agent.tools.builtin.todo import todo_write
+    from towline_agent.tools.web.fetch import make_web_tools
 
-    return (read_file, list_dir, run_program, make_now())
+    return (read_file, list_dir, run_program, *make_web_tools(), todo_write, make_now())
