@@ -63,7 +63,7 @@ from towline_agent.providers.transport import (
 from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
-from towline_agent.turn import Start, TurnEnd, run_turn
+from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 
 __all__ = [
@@ -184,6 +184,7 @@ __all__ = [
     "kill_process",
     "known_model",
     "known_names",
+    "last_text",
     "list_models",
     "make_memory_tools",
     "make_spawn_agent",

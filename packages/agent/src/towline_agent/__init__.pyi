@@ -107,7 +107,7 @@ from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.tools.web.client import WebClient
 from towline_agent.tools.web.fetch import make_web_tools
-from towline_agent.turn import Start, TurnEnd, run_turn
+from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import kill_process
@@ -231,6 +231,7 @@ __all__ = [
     "kill_process",
     "known_model",
     "known_names",
+    "last_text",
     "list_models",
     "make_memory_tools",
     "make_spawn_agent",

@@ -32,10 +32,10 @@ from towline_server.sessions.feed import FEED_ROWS, Feeds
 from towline_server.sessions.files import Files
 from towline_server.sessions.fork import take_upto
 from towline_server.sessions.inbox import Said
+from towline_server.sessions.lead import Remember
 from towline_server.sessions.live import IDLE_S, MAX_LIVE, LiveSessions, read_log
 from towline_server.sessions.log import Log
 from towline_server.sessions.recovery import Loaded, read_piece
-from towline_server.sessions.request import Remember
 from towline_server.sessions.session import Session
 from towline_server.sessions.settings import (
     CheckTag,
@@ -45,6 +45,7 @@ from towline_server.sessions.settings import (
     find_changes,
     settings_tag,
 )
+from towline_server.sessions.staff import SessionStaff
 from towline_server.store.records import (
     NEWEST,
     SessionFilter,
@@ -80,6 +81,7 @@ class Sessions:
         patience: Patience = _PATIENCE,
         idle_s: float = IDLE_S,
         max_live: int = MAX_LIVE,
+        notes: Path | None = None,
     ) -> None:
         self.started = False
         """Whether what a crash cut has been taken up."""
@@ -102,6 +104,9 @@ class Sessions:
             store, build=self._build, clock=clock, idle_s=idle_s, most=max_live
         )
         self._endings = Endings(self._live, store, clock.now_ms)
+        self.staff = SessionStaff(self._live, store, self._endings, lambda: self._closing)
+        """Where the sessions of sub-agents are."""
+        self._notes = notes
 
     async def start(self) -> int:
         """Resume what a crash cut and what still waits (C5.3, C5.4).
@@ -348,6 +353,7 @@ class Sessions:
         read_seq = (await self._catalog.find(user, session)).read_seq
         found = await self.get(user, session)
         await self._endings.close(found, user, reason, remember, read_seq=read_seq)
+        await self.staff.close_all(session, user, reason)
         return await self.info(user, session)
 
     async def delete_session(
@@ -361,6 +367,7 @@ class Sessions:
             StoreError: It could not be removed; it may be closed by now.
         """
         await self._catalog.find(user, session)
+        await self.staff.delete_all(session, user)
         deleted = await self._endings.delete(session, user, remember)
         self.feeds.drop(user, session)
         return deleted
@@ -412,13 +419,18 @@ class Sessions:
             patience=self._patience,
             budget=self._budget,
             files=self._files,
+            staff=self.staff,
+            find_boss=self.get,
+            notes=self._notes,
             draining=self._closing,
         )
 
     def _tell(self, id_: SessionId) -> None:
         """Tell the feed of the session's user how it stands now."""
         session = self._live.find(id_)
-        if session is not None and self.feeds.watches(session.log.user):
+        if session is None or session.lead.parent is not None:
+            return  # a sub-agent's is in no list
+        if self.feeds.watches(session.log.user):
             self.feeds.tell(session.log.row(), live=session.live)
 
     async def feed_rows(self, user: str) -> bytes:

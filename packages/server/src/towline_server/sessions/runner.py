@@ -39,9 +39,11 @@ from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.files import Files
 from towline_server.sessions.fill import with_files
+from towline_server.sessions.lead import Lead
 from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
+from towline_server.sessions.own import OwnThings
 from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED
 
 __all__ = ["Ask", "Runner"]
@@ -67,6 +69,8 @@ class Runner:
         orphan: OrphanWatch,
         budget: Budget,
         files: Files,
+        own: OwnThings,
+        lead: Lead,
         draining: bool = False,
     ) -> None:
         """Nothing runs yet.
@@ -81,6 +85,8 @@ class Runner:
             orphan: Ends a turn that nobody watches, if that is wished.
             budget: What its user's day may cost.
             files: The bytes that its conversation names by hash.
+            own: What its agent keeps of its own.
+            lead: Leads to the session that it works for, if it is a sub-agent's.
             draining: The server shuts down: no turn may start.
         """
         self.held = log.ahead.held
@@ -96,6 +102,8 @@ class Runner:
         self._orphan = orphan
         self._budget = budget
         self._files = files
+        self._own = own
+        self._lead = lead
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[Stop] | None = None
         self._over = asyncio.Event()
@@ -127,6 +135,11 @@ class Runner:
             self._log.turn = start.turn
             self._begin()
             self._task = asyncio.create_task(self._supervise(start, fault))
+
+    async def idle(self) -> None:
+        """Wait until no turn runs or is about to."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait({self._task})
 
     async def drain(self, grace_s: float, waits: Callable[[], bool]) -> None:
         """Let the running turn end, for so long; then interrupt it (C5.14).
@@ -276,7 +289,9 @@ class Runner:
     async def _plan(self, limits: Limits | None) -> Plan:
         """What a turn runs by, as the session stands now."""
         ahead = self._log.ahead
-        plan = await self._agents.plan(ahead.view, ahead.rules, limits, self._own_tools())
+        rules = ahead.rules if self._lead.parent is None else await self._lead.rules()
+        plan = await self._agents.plan(ahead.view, rules, limits, self._own_tools())
+        plan = await self._own.remind(plan, notes=self._agents.spec(ahead.view.agent).remembers)
         return with_files(plan, self._files, self._log.user, self._log.keep_text)
 
     async def _attempt(self, start: Start) -> Fault | Stop | None:
@@ -292,7 +307,7 @@ class Runner:
             limits = await self._budget.bound(user, plan.limits)
             if start.attempt:  # a resumed turn keeps the bounds that it began with
                 limits = plan.limits
-            used_up = partial(self._budget.used_up, user)
+            used_up = await self._lead.bind(partial(self._budget.used_up, user))
             plan = msgspec.structs.replace(plan, limits=limits, used_up=used_up)
             if not self._withdrawn(start):
                 await run_turn(plan, self, start)

@@ -37,6 +37,8 @@ async def open_test_app(
     mode: str = "auto",
     limits: Limits | None = None,
     fallbacks: tuple[str, ...] = (),
+    helpers: Sequence[AgentSpec] = (),
+    remembers: bool = False,
     store: SqliteStore | None = None,
     connect: Connect | None = None,
     knows: Callable[[str], bool] = lambda model: True,
@@ -65,6 +67,8 @@ async def open_test_app(
         mode: The mode of new sessions.
         limits: The bounds of turns.
         fallbacks: Models that are asked when a session's own cannot serve.
+        helpers: Agents that the one agent may hand tasks to.
+        remembers: Whether the one agent keeps notes, in a folder below `root`.
         store: A store of your own, which stays open; else one in memory.
         connect: Finds the provider of a model, in place of `provider`.
         knows: Whether there is a provider for a model.
@@ -99,9 +103,11 @@ async def open_test_app(
         fallbacks=fallbacks,
         server_tools=("web_search",),
         trusts_client_effects=trusts_client_effects,
+        remembers=remembers,
+        agents=tuple(helper.name for helper in helpers),
     )
     fleet = Agents(
-        {DEFAULT_AGENT: spec},
+        {made.name: made for made in (spec, *helpers)},
         connect=connect or connect_always,
         default_model=provider.model.name,
         knows=knows,
