@@ -29,6 +29,7 @@ TOOL_GROUP: Final = "towline.tools"
 """The group of entry points."""
 
 _OFF: Final = "-"
+_WEB: Final = frozenset({"web_fetch", "http_request", "screenshot_page"})
 
 
 class ToolSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,9 +84,9 @@ def _own() -> tuple[ToolSet, ...]:
     return (
         ToolSet(
             name="coding",
-            tools=tuple(tool for tool in ours if tool.effect not in ("network", "own")),
+            tools=tuple(tool for tool in ours if tool.effect != "own" and tool.name not in _WEB),
         ),
-        ToolSet(name="web", tools=tuple(tool for tool in ours if tool.effect == "network")),
+        ToolSet(name="web", tools=tuple(tool for tool in ours if tool.name in _WEB)),
         ToolSet(name="basic", tools=tuple(tool for tool in ours if tool.effect == "own")),
     )
 

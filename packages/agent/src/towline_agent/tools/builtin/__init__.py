@@ -13,5 +13,9 @@ def builtin_tools() -> tuple[Tool, ...]:
     from towline_agent.tools.builtin.program import run_program
     from towline_agent.tools.builtin.todo import todo_write
     from towline_agent.tools.web.fetch import make_web_tools
+    from towline_agent.tools.web.screenshot import find_browser, make_screenshot
 
-    return (read_file, list_dir, run_program, *make_web_tools(), todo_write, make_now())
+    browser = find_browser()
+    pictures = () if browser is None else (make_screenshot(browser),)
+    web = (*make_web_tools(), *pictures)
+    return (read_file, list_dir, run_program, *web, todo_write, make_now())

@@ -19,7 +19,7 @@ from towline_agent.tools.web.url import WebUrl, read_url
 from towline_agent.workspaces.threads import FILES
 from towline_protocol import HttpArtifact, PageArtifact, Preview, Text
 
-__all__ = ["PAGE_CHARS", "host_part", "make_web_tools"]
+__all__ = ["PAGE_CHARS", "find_page", "host_part", "make_web_tools", "tell_redirect"]
 
 PAGE_CHARS: Final = 20_000
 """Characters of one page or body that a model is shown at once (A5.34)."""
@@ -104,10 +104,10 @@ def _make_fetch(web: WebClient) -> Tool:
             start: Character to go on from, for a long page.
         """
         first = read_url(url)
-        found, answer = await _follow(web, first)
-        target = _redirect(found, answer)
-        if target is not None:
-            return _tell_redirect(found, answer, target)
+        found, answer = await find_page(web, first)
+        elsewhere = tell_redirect(found, answer)
+        if elsewhere is not None:
+            return elsewhere
         page = min(PAGE_CHARS, max(1000, context.result_limit - _OVERHEAD))
         kind = answer.header("content-type")
         document = await FILES.run(
@@ -118,8 +118,12 @@ def _make_fetch(web: WebClient) -> Tool:
     return msgspec.structs.replace(web_fetch, look=_look_at_fetch, rooted=False)
 
 
-async def _follow(web: WebClient, url: WebUrl) -> tuple[WebUrl, WebAnswer]:
-    """The answer at the end of the redirects within a host."""
+async def find_page(web: WebClient, url: WebUrl) -> tuple[WebUrl, WebAnswer]:
+    """The answer at the end of the redirects within a host, and its address.
+
+    Raises:
+        ToolError: There is no answer.
+    """
     for _ in range(MAX_HOPS):
         answer = await web.ask(url)
         target = _redirect(url, answer)
@@ -149,7 +153,11 @@ def _same_place(url: WebUrl, target: WebUrl) -> bool:
     return (url.url.scheme, url.port, target.port) == ("http", 80, 443)
 
 
-def _tell_redirect(url: WebUrl, answer: WebAnswer, target: WebUrl | str) -> ToolOutput:
+def tell_redirect(url: WebUrl, answer: WebAnswer) -> ToolOutput | None:
+    """What the model is told of an answer that leads elsewhere; `None` for any other (A5.30)."""
+    target = _redirect(url, answer)
+    if target is None:
+        return None
     if isinstance(target, WebUrl):
         why = "again to itself" if _same_place(url, target) else "to another address"
         told = f"{url.place} redirects {why}, which was not followed. To go on, read:\n{target.text}"
