@@ -6,10 +6,15 @@ one loud line, and `TOWLINE_REQUIRE=chromium,node` turns each such skip into a f
 
 import os
 import shutil
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from towline_agent.workspaces.landlock import MIN_ABI, landlock_abi
 
 ROOT = Path(__file__).parent
 
@@ -28,9 +33,28 @@ def _has_node() -> bool:
     return bool(shutil.which("node")) or (ROOT / ".venv" / "bin" / "node").exists()
 
 
+@cache
+def _has_sandbox() -> bool:
+    found = shutil.which("bwrap")
+    if found is None:
+        return False
+    words = "--unshare-pid --unshare-net --ro-bind / / --dev /dev --proc /proc true"
+    argv = [found, *words.split()]
+    return subprocess.run(argv, capture_output=True, timeout=30, check=False).returncode == 0  # noqa: S603
+
+
+def _has_landlock() -> bool:
+    return sys.platform == "linux" and landlock_abi() >= MIN_ABI
+
+
 NEEDS = {
     "chromium": (_has_chromium, "NO CHROMIUM on the path: `apt-get install chromium` to run this."),
     "node": (_has_node, "NO NODE on the path: `uv sync --group web` to run this."),
+    "sandbox": (
+        _has_sandbox,
+        "NO SANDBOX: `apt-get install bubblewrap` to run this, where namespaces may be made.",
+    ),
+    "landlock": (_has_landlock, "NO LANDLOCK: this needs Linux 6.2 with landlock switched on."),
 }
 
 

@@ -29,6 +29,7 @@ SKIPPED = {"node_modules", "recordings", "dist", "vectors", "__pycache__", ".ven
 RIMS = {
     "towline_server/api/app.py": "a request handler",
     "towline_agent/calls.py": "a tool call",
+    "towline_agent/consent.py": "the judge of others, a part of a tool call",
     "towline_agent/turn.py": "a turn",
     "towline_client/bridge/threads.py": "a thread that hands it to the one who waits",
     "towline_agent/workspaces/threads.py": "a thread that hands it to the one who waits",

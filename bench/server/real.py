@@ -16,7 +16,8 @@ from towline_agent import mint_now
 from towline_agent.testing import ScriptedProvider
 from towline_protocol import SessionId
 from towline_server import OWNER
-from towline_server.main import BuiltApp, uvicorn_config
+from towline_server.build import BuiltApp
+from towline_server.main import uvicorn_config
 from towline_server.store.sqlite_store import open_store
 from towline_server.stream import hub
 from towline_server.testing import open_test_app

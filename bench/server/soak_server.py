@@ -15,7 +15,8 @@ from server.process import rss_bytes
 from towline_agent import Model, Piece, Request, StepAnswer, TextPiece, mint_now, tool
 from towline_agent.testing import call, say
 from towline_protocol import ToolResult, block_text
-from towline_server.main import BuiltApp, uvicorn_config
+from towline_server.build import BuiltApp
+from towline_server.main import uvicorn_config
 from towline_server.store.readers import READERS
 from towline_server.store.sqlite_store import SqliteStore, open_store
 from towline_server.testing import open_test_app

@@ -17,7 +17,8 @@ import msgspec
 from towline_agent import Model, Piece, Request, StepAnswer, TextPiece
 from towline_agent.testing import say
 from towline_server import OWNER
-from towline_server.main import BuiltApp, OwnSignals, uvicorn_config
+from towline_server.build import BuiltApp
+from towline_server.main import OwnSignals, uvicorn_config
 from towline_server.stream.listener import open_listener
 from towline_server.testing import AppClient, open_test_app
 

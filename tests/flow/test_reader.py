@@ -45,7 +45,7 @@ from towline_protocol import (
     reduce,
 )
 from towline_server import open_memory_store
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.stream.testing import Wire
 from towline_server.testing import AppClient, open_test_app, ran
 

@@ -14,7 +14,7 @@ from towline_agent.testing import ScriptedProvider, call
 from towline_client import Client, CommandRejected, LinkPolicy, Rebuilt, Session
 from towline_client.testing import ManualClock
 from towline_protocol import Envelope, SessionView, block_text
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.testing import AppClient, open_test_server, ran
 
 PATIENCE_S: Final = 20.0

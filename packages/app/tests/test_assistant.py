@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from towline.assistant import make_assistant
-from towline.cli.run import run_once
+from towline.cli.run import RunWish, run_once
 from towline.picks import Picks
 from towline_agent import builtin_tools
 from towline_agent.tools.registry import find_tools
@@ -64,15 +65,19 @@ async def test_settings_name_tools_and_a_named_model_is_remembered(
     (tmp_path / "config.toml").write_text(settings)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setenv("TOWLINE_HOME", str(tmp_path))
-    console = Console(file=StringIO(), width=200)
+    console, told = (Console(file=StringIO(), width=200) for _ in range(2))
     bodies: list[dict[str, Any]] = []
+    wish = RunWish(prompt="Weather?", model="custom/our-model", mode="auto")
     async with asyncio.timeout(30), model_server(bodies) as url:
         monkeypatch.setenv("TOWLINE_BASE_URL", url)
-        assert await run_once("Weather?", "custom/our-model", auto=True, console=console) == 0
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        code = await run_once(wish, answer=console, told=told, stdin=nothing)
+        os.close(nothing)
+    assert code == 0
     assert isinstance(console.file, StringIO)
-    text = console.file.getvalue()
-    assert "Sunny." in text
-    assert "'nowhere_at_all:x' of the settings was left out" in text
+    assert console.file.getvalue() == "Sunny.\n"
+    assert isinstance(told.file, StringIO)
+    assert "'nowhere_at_all:x' of the settings was left out" in told.file.getvalue()
     names = [tool["function"]["name"] for tool in bodies[0]["tools"]]
     assert names == ["now", "weather"]
     assert bodies[0]["model"] == "our-model"

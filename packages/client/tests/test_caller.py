@@ -134,6 +134,10 @@ async def _use_session(session: Session) -> None:
             break
     assert await asking == "allow_once, s, here"
     assert (await session.history()).messages == ()
+    assert (await session.project.paths("src")).paths == ("src/", "src/app.py")
+    assert (await session.project.commands()).commands[0].name == "help"
+    assert (await session.project.suggestions()).suggestions[1] == "/init"
+    assert (await session.project.tools()).tools[0].effect == "read"
     assert await session.mark_read() == session.view.seq
     turn = session.view.messages[0].turn
     assert turn is not None
@@ -149,6 +153,7 @@ async def _use_session(session: Session) -> None:
     assert stopped is not None
     assert (await session.resume_queue()).queued == 0
     assert (await session.resend(stopped, "Hello again")).position == 0
+    assert (await session.project.run("init")).session == session.id
 
 
 _LOCATE = ClientTool(name="locate", description="Where it is.", parameters={"type": "object"})

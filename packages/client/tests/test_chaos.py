@@ -409,8 +409,11 @@ async def test_pieces_come_late_but_all_of_them() -> None:
 async def test_a_server_that_is_gone_is_a_bad_gateway() -> None:
     async with _proxy() as (_, proxy), ChaosProxy(proxy.url) as front:
         proxy.refuse()
-        assert (await _ask(front, _post("/say"))).startswith(b"HTTP/1.1 502 ")
-        assert front.counts["unreached"] == 1
+        assert (await _ask(front, _post("/say", b"hello"))).startswith(b"HTTP/1.1 502 ")
+        front.faults = Faults(double=1.0)
+        answer = await _ask(front, _post("/say", b"hello", key="k"))
+        assert answer.startswith(b"HTTP/1.1 502 ")
+        assert front.counts["unreached"] == 2
 
 
 async def test_what_is_no_http_ends_the_connection() -> None:

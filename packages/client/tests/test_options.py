@@ -19,6 +19,7 @@ from towline_client import (
     Discovery,
     Life,
     Models,
+    Project,
     Session,
 )
 from towline_client.options import check_options
@@ -32,7 +33,7 @@ from towline_protocol import (
     takes_match,
 )
 
-_CLASSES = (Account, Client, Discovery, Life, Models, Session)
+_CLASSES = (Account, Client, Discovery, Life, Models, Project, Session)
 _BESIDE = {
     "Client.close",  # of what is held here
     "Client.feed",  # a stream

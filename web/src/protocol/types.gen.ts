@@ -402,10 +402,34 @@ export interface CommandArtifact {
   readonly error_code?: string | null;
   /** Its command line. */
   readonly command: string;
-  /** What it ended with; `None` when it was ended by a limit or a cancel. */
+  /** What it ended with; `None` when it was ended by a limit or a cancel, or still runs. */
   readonly exit_code?: number | null;
   /** The tail of its output. */
   readonly output?: string;
+  /** The background job as which it runs on when the call ends; `None` when it has ended. */
+  readonly job?: string | null;
+}
+
+/** One command behind a slash (A5.77, A5.78). */
+export interface CommandInfo {
+  /** What is typed behind the slash. */
+  readonly name: string;
+  /** What it does, as one line. */
+  readonly about: string;
+  /** What may stand behind it, for people. */
+  readonly takes?: string;
+  /** `towline`, or whose folder it stands in: `user` or `project`. */
+  readonly source?: string;
+  /** The operation that a client carries it out by; `None` for what it does by itself. */
+  readonly operation?: string | null;
+}
+
+/** The commands of a session. */
+export interface CommandList {
+  /** Ours, then those of the user, then those of the project. */
+  readonly commands: readonly CommandInfo[];
+  /** Files that are no commands, and why. */
+  readonly notices?: readonly string[];
 }
 
 /** The transcript was made to fit: exactly what is needed to rebuild it (D6). */
@@ -565,19 +589,31 @@ export interface File {
   readonly data?: string | null;
   /** The content hash under which the bytes are kept. */
   readonly file?: string | null;
+  /** Where it stands in the session's folder, of a file that a prompt mentions (A5.79). */
+  readonly path?: string | null;
+  /** The lines of it that are meant, such as `3-9`; `None` for all of them. */
+  readonly lines?: string | null;
+  /** Whether somebody marked these lines in an editor. */
+  readonly selection?: boolean;
 }
 
 /** One file that a call changed. */
 export interface FileChange {
   /** Relative to the root. */
   readonly path: string;
-  /** `created`, `changed`, `deleted` or `moved`. */
+  /** `created`, `changed`, `deleted` or `moved`; of a folder, with all that is in it. */
   readonly kind: string;
-  /** Content hash before. */
+  /** Where it stood before it was moved. */
+  readonly source?: string | null;
+  /** Content hash before; `None` for folders and links too. */
   readonly before?: string | null;
-  /** Content hash after. */
+  /** Content hash after; `None` for folders and links too. */
   readonly after?: string | null;
-  /** Unified diff. */
+  /** Permission bits before, if they changed. */
+  readonly before_mode?: number | null;
+  /** Permission bits after, if they changed. */
+  readonly after_mode?: number | null;
+  /** Unified diff; `None` for what is no text. */
   readonly diff?: string | null;
   /** Whether `diff` is only the head of it. */
   readonly truncated?: boolean;
@@ -1060,6 +1096,14 @@ export interface Partial {
   readonly fraction?: number | null;
 }
 
+/** Paths that somebody may mean (A5.81). */
+export interface PathList {
+  /** Relative to the session's folder, the best first; a folder ends with `/`. */
+  readonly paths: readonly string[];
+  /** Whether the folder holds more than was looked through. */
+  readonly truncated?: boolean;
+}
+
 /** The decision stands. */
 export interface PermissionAnswered {
   /** The option that was taken. */
@@ -1381,6 +1425,16 @@ export interface Reverted {
   readonly not_reverted?: readonly string[];
 }
 
+/** Ask for what a command says, as a prompt. */
+export interface RunCommand {
+  /** What was written behind its name. */
+  readonly arguments?: string;
+  /** As in `send_prompt`. */
+  readonly when?: string;
+  /** Bounds of the turn; `None` for the session's. */
+  readonly limits?: Limits | null;
+}
+
 /** What a search found. */
 export interface SearchArtifact {
   readonly kind: "search";
@@ -1669,6 +1723,12 @@ export interface StepStarted {
   readonly failed_cost?: number | null;
 }
 
+/** Prompts to begin with. */
+export interface SuggestionList {
+  /** Words to send as they are, or a command with its slash. */
+  readonly suggestions: readonly string[];
+}
+
 /** Words, as Markdown. */
 export interface Text {
   readonly type: "text";
@@ -1807,6 +1867,22 @@ export interface ToolEnded {
   readonly artifacts?: readonly Artifact[];
   /** Content hashes of files it left, its whole output among them when that is long. */
   readonly files?: readonly string[];
+}
+
+/** One tool that a session's model may call. */
+export interface ToolInfo {
+  /** Its name. */
+  readonly name: string;
+  /** What it does, in the words that the model reads. */
+  readonly about: string;
+  /** `read`, `write`, `exec`, `network` or `own` (A5.42). */
+  readonly effect: string;
+}
+
+/** The tools of a session. */
+export interface ToolList {
+  /** In the order in which the model reads them. */
+  readonly tools: readonly ToolInfo[];
 }
 
 /** More output of a running call; not stored. */
@@ -2179,6 +2255,16 @@ export interface Operations {
   upload_file: { request: null; answer: FileInfo };
   /** Read the bytes of a file of one's own. */
   download_file: { request: null; answer: null };
+  /** List files and folders of the session's folder that may be meant, for `@`. */
+  list_paths: { request: null; answer: PathList };
+  /** List the commands of the session, for `/`. */
+  list_commands: { request: null; answer: CommandList };
+  /** Say what a command stands for; it is durable before this answers. */
+  run_command: { request: RunCommand; answer: PromptAccepted };
+  /** List prompts to begin with in the session's folder. */
+  list_suggestions: { request: null; answer: SuggestionList };
+  /** List the tools that the session's model may call. */
+  list_tools: { request: null; answer: ToolList };
   /** List the models that can be asked, with abilities and prices. */
   list_models: { request: null; answer: ModelList };
   /** List providers: where a key was found, its last four characters, the address. */

@@ -34,8 +34,10 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.policy import MODES
-from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.doubt import Allowed, Judge
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import MODES, Policy
+from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.providers.base import (
     ArgumentsPiece,
@@ -61,6 +63,7 @@ from towline_agent.providers.transport import (
     TransportFailed,
 )
 from towline_agent.tools.function import ToolHandler, make_tool, tool
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
@@ -70,6 +73,7 @@ __all__ = [
     "AGENTS_AT_ONCE",
     "CA_SETTING",
     "EFFECTS",
+    "EXACT",
     "EXPLORE",
     "GENERAL",
     "LOCAL_MODEL_FACTS",
@@ -82,6 +86,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentRunner",
+    "Allowed",
     "Answerer",
     "Anthropic",
     "AnthropicFlags",
@@ -105,12 +110,14 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Judge",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
@@ -125,9 +132,12 @@ __all__ = [
     "OpenAIResponses",
     "OutcomeUnknown",
     "OutputSpec",
+    "OwnCommand",
     "Paced",
+    "Part",
     "Piece",
     "Plan",
+    "Policy",
     "ProgramResult",
     "Provider",
     "ProviderError",
@@ -161,6 +171,7 @@ __all__ = [
     "ToolInputInvalid",
     "ToolOutput",
     "ToolSpec",
+    "ToolState",
     "ToolTimeout",
     "Toolset",
     "Transport",
@@ -174,14 +185,23 @@ __all__ = [
     "compact",
     "connect",
     "cost",
+    "cut_lines",
     "discover",
     "discover_local",
+    "end_orphans",
+    "exact_rule",
+    "expand_command",
     "fact_file",
     "fence_external",
+    "find_commands",
+    "find_instructions",
+    "find_mentions",
+    "find_paths",
     "find_tools",
     "installed_providers",
     "is_for_words",
-    "kill_process",
+    "is_secret",
+    "kill_left",
     "known_model",
     "known_names",
     "last_text",
@@ -195,18 +215,39 @@ __all__ = [
     "model_facts",
     "parse_pasted_token",
     "parse_rule",
+    "read_command",
     "remind_todos",
     "report_end",
     "run_to_the_end",
     "run_turn",
     "show_key",
+    "suggest_starts",
     "system_prompt",
     "tool",
     "tool_specs",
     "vendor_keys",
+    "wrap_text",
 ]
 
 _LATE: Final = {
+    "towline_agent.permissions.secret": ("is_secret",),
+    "towline_agent.project.command": (
+        "OwnCommand",
+        "expand_command",
+        "read_command",
+    ),
+    "towline_agent.project.folder": (
+        "find_commands",
+        "find_paths",
+    ),
+    "towline_agent.project.instructions": ("find_instructions",),
+    "towline_agent.project.mention": (
+        "Mention",
+        "cut_lines",
+        "find_mentions",
+    ),
+    "towline_agent.project.suggest": ("suggest_starts",),
+    "towline_agent.project.tag": ("wrap_text",),
     "towline_agent.providers.anthropic.flags": ("AnthropicFlags",),
     "towline_agent.providers.anthropic.provider": ("Anthropic",),
     "towline_agent.providers.catalog": (
@@ -255,7 +296,7 @@ _LATE: Final = {
         "make_sub_agents",
     ),
     "towline_agent.workspaces.local": ("LocalWorkspace",),
-    "towline_agent.workspaces.processes": ("kill_process",),
+    "towline_agent.workspaces.processes": ("end_orphans", "kill_left"),
     "towline_agent.shrink": ("compact",),
     "towline_agent.delegate": (
         "AGENTS_AT_ONCE",

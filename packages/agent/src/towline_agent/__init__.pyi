@@ -30,9 +30,18 @@ from towline_agent.errors import (
 from towline_agent.host import Clock, Host, Mint, Stop, SystemClock, mint_now
 from towline_agent.limits import Slot, Spent
 from towline_agent.local_host import Answerer, LocalHost
-from towline_agent.permissions.policy import MODES
-from towline_agent.permissions.rules import Rule, parse_rule
+from towline_agent.permissions.doubt import Allowed, Judge
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import MODES, Policy
+from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
+from towline_agent.permissions.secret import is_secret
 from towline_agent.plan import CallRecord, Plan
+from towline_agent.project.command import OwnCommand, expand_command, read_command
+from towline_agent.project.folder import find_commands, find_paths
+from towline_agent.project.instructions import find_instructions
+from towline_agent.project.mention import Mention, cut_lines, find_mentions
+from towline_agent.project.suggest import suggest_starts
+from towline_agent.project.tag import wrap_text
 from towline_agent.providers.anthropic.flags import AnthropicFlags
 from towline_agent.providers.anthropic.provider import Anthropic
 from towline_agent.providers.base import (
@@ -103,6 +112,7 @@ from towline_agent.tools.spawn import (
     make_spawn_agent,
     make_sub_agents,
 )
+from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.tools.web.client import WebClient
@@ -110,13 +120,14 @@ from towline_agent.tools.web.fetch import make_web_tools
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
 from towline_agent.workspaces.local import LocalWorkspace
-from towline_agent.workspaces.processes import kill_process
+from towline_agent.workspaces.processes import end_orphans, kill_left
 from towline_agent.workspaces.threads import run_to_the_end
 
 __all__ = [
     "AGENTS_AT_ONCE",
     "CA_SETTING",
     "EFFECTS",
+    "EXACT",
     "EXPLORE",
     "GENERAL",
     "LOCAL_MODEL_FACTS",
@@ -129,6 +140,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentRunner",
+    "Allowed",
     "Answerer",
     "Anthropic",
     "AnthropicFlags",
@@ -152,12 +164,14 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Judge",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
@@ -172,9 +186,12 @@ __all__ = [
     "OpenAIResponses",
     "OutcomeUnknown",
     "OutputSpec",
+    "OwnCommand",
     "Paced",
+    "Part",
     "Piece",
     "Plan",
+    "Policy",
     "ProgramResult",
     "Provider",
     "ProviderError",
@@ -208,6 +225,7 @@ __all__ = [
     "ToolInputInvalid",
     "ToolOutput",
     "ToolSpec",
+    "ToolState",
     "ToolTimeout",
     "Toolset",
     "Transport",
@@ -221,14 +239,23 @@ __all__ = [
     "compact",
     "connect",
     "cost",
+    "cut_lines",
     "discover",
     "discover_local",
+    "end_orphans",
+    "exact_rule",
+    "expand_command",
     "fact_file",
     "fence_external",
+    "find_commands",
+    "find_instructions",
+    "find_mentions",
+    "find_paths",
     "find_tools",
     "installed_providers",
     "is_for_words",
-    "kill_process",
+    "is_secret",
+    "kill_left",
     "known_model",
     "known_names",
     "last_text",
@@ -242,13 +269,16 @@ __all__ = [
     "model_facts",
     "parse_pasted_token",
     "parse_rule",
+    "read_command",
     "remind_todos",
     "report_end",
     "run_to_the_end",
     "run_turn",
     "show_key",
+    "suggest_starts",
     "system_prompt",
     "tool",
     "tool_specs",
     "vendor_keys",
+    "wrap_text",
 ]

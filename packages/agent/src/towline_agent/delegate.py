@@ -167,7 +167,7 @@ async def _run(
         limits=agent.limits,
         used_up=context.used_up,
         output=None,
-        reminders=tuple,
+        reminders=state.remind,
         cache_key=child.turn,
     )
     try:

@@ -303,6 +303,7 @@ class _Turn:
             if refusal is not None:
                 return StepFailed(error=refusal)
             messages = self._host.transcript.messages()
+            await self._plan.state.refresh(self._plan.workspace)
             result = await self._stepper.take(
                 messages, hand_over=hand_over, trailing=self._trailing()
             )

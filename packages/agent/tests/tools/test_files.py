@@ -170,7 +170,7 @@ async def test_a_folder_is_listed_folders_first() -> None:
 async def test_a_large_folder_says_how_many_are_left() -> None:
     files: dict[str, str | bytes] = {f"{n:05}": "" for n in range(ENTRIES_SHOWN + 5)}
     whole = await _call(list_dir, files, "", result_limit=10**6)
-    assert whole.endswith("[5 more; list a subfolder, or find names with a program]")
+    assert whole.endswith("[5 more; list a subfolder, or use find_files]")
     short = await _call(list_dir, files, "", result_limit=500)
     assert len(short) <= 500
     assert "more; list a subfolder" in short

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 from towline_agent.workspaces import processes
 from towline_agent.workspaces.processes import (
     ProcessRow,
+    end_orphans,
     find_family,
     kill_process,
     list_processes,
+    name_maker,
     parse_ps,
     parse_stat,
     start_time,
@@ -33,7 +36,7 @@ def test_a_row_is_read_whatever_the_name_in_it_holds() -> None:
     for name in ("sh", "a b", "a) S 1 (b", ")"):
         row = parse_stat(42, f"42 ({name}) {rest}\n", "boot")
         assert row == ProcessRow(
-            pid=42, parent=7, group=42, session=43, started="98765@boot", zombie=False
+            pid=42, name=name, parent=7, group=42, session=43, started="98765@boot", zombie=False
         )
     assert parse_stat(1, f"1 (x) Z{rest[1:]}", "").zombie
 
@@ -180,3 +183,74 @@ async def test_a_group_of_a_container_that_is_gone_is_left_alone(
     monkeypatch.setattr(processes, "start_time", seen)
     assert not await kill_process(process)
     assert _alive(child)
+
+
+SERVER = """
+import asyncio, os, signal, sys
+from towline_agent.workspaces.program import run_program
+async def start(process):
+    print(process.pid, flush=True)
+def output(text):
+    print(text.strip(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+argv = ("sh", "-c", sys.argv[1])
+run = run_program(argv, root="/", timeout_s=99, on_start=start, on_output=output)
+asyncio.run(run)
+"""
+"""Runs a program, and crashes when that says something."""
+
+
+def _crash(script: str) -> tuple[int, int]:
+    """Let a server crash whose program runs; gives the program, and what it told of."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, script], stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        told = [int(server.stdout.readline()) for _ in range(2)]
+        server.wait(LIMIT_S)
+    return told[0], told[1]
+
+
+@pytest.fixture
+def stranger(request: pytest.FixtureRequest) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that says that another one runs it."""
+    env = {"PROGRAM_OF": "77@5@boot", "PROGRAM_BY": request.param}
+    with subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True) as program:
+        yield program
+        program.kill()
+
+
+@pytest.mark.rules("A5.25", "S12")
+@pytest.mark.skipif(sys.platform != "linux", reason="NO MARKS: this system shows no environments")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo $$; exec sleep 1000",
+        "setsid sh -c 'setsid sleep 1000 > /dev/null 2>&1 & echo $!'",
+    ],
+    ids=["itself", "a daemon of it"],
+)
+async def test_what_a_crashed_server_left_running_is_found_without_a_list(script: str) -> None:
+    held, left = _crash(script)
+    try:
+        assert _alive(left)
+        async with asyncio.timeout(LIMIT_S):
+            assert await end_orphans() >= 1
+        assert not _alive(left)
+        assert not _alive(held)
+    finally:
+        for pid in (held, left):
+            if _alive(pid):
+                os.kill(pid, 9)
+
+
+@pytest.mark.rules("A5.25")
+@pytest.mark.skipif(sys.platform != "linux", reason="NO MARKS: this system shows no environments")
+@pytest.mark.parametrize(
+    "stranger", [name_maker(), "2@5@boot@pid:[1]", ""], indirect=True, ids=["us", "there", "nobody"]
+)
+async def test_programs_of_who_lives_of_other_containers_and_strangers_are_no_orphans(
+    stranger: "subprocess.Popen[bytes]",
+) -> None:
+    await end_orphans()
+    assert stranger.poll() is None

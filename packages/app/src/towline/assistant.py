@@ -3,19 +3,38 @@
 from collections.abc import Iterable
 from typing import Final
 
-from towline_agent import Tool, Toolset, builtin_tools
+from towline_agent import Model, Tool, Toolset, builtin_tools
 from towline_server import AgentSpec
 
-__all__ = ["INSTRUCTIONS", "NAME", "make_assistant"]
+__all__ = ["FEW_TOOLS", "INSTRUCTIONS", "NAME", "make_assistant", "tools_for"]
 
 NAME: Final = "towline"
 """What the agent calls itself."""
 
-INSTRUCTIONS: Final = (
-    "You help a person with their work and their files. Use a tool when you need facts from this "
-    "machine; answer in plain words otherwise. Say what you did and what you are not sure of."
-)
-"""Short on purpose: a small model reads every word again and again."""
+INSTRUCTIONS: Final = """\
+You help a person with their work and their files, in the folder below.
+
+- Look before you act: search and read what matters, several things at once. Never guess what a
+  file says.
+- Change as little as the task needs, in the style that is there. Keep to the edit tools for files.
+- After a change, run what shows that it works: the tests, the program. Read the errors and go on
+  until it does.
+- Do what was asked, and nothing that nobody asked for: no commits, no new dependencies, no
+  clean-up elsewhere.
+- Ask when a choice is the person's; for small things choose, and say so.
+- Say at the end what you did, what you saw to prove it, and what you are not sure of. Be brief."""
+"""For a model that can follow them; a small one is told nothing."""
+
+FEW_TOOLS: Final = ("read_file", "list_dir", "run_program", "now")
+"""What a small model is offered: with more tools it stops calling any (see `Model.bare_prompt`)."""
+
+
+def tools_for(tools: Iterable[Tool], model: Model) -> tuple[Tool, ...]:
+    """The tools that a model is offered: all of them, or `FEW_TOOLS` for a small one."""
+    given = tuple(tools)
+    if not model.bare_prompt:
+        return given
+    return tuple(tool for tool in given if tool.name in FEW_TOOLS) or given
 
 
 def make_assistant(
@@ -36,6 +55,7 @@ def make_assistant(
         name=NAME,
         instructions=INSTRUCTIONS,
         tools=Toolset(given),
+        few_tools=FEW_TOOLS,
         fallbacks=fallbacks,
         trusts_client_effects=trusts_client_effects,
     )

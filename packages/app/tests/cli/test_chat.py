@@ -250,7 +250,7 @@ async def test_what_a_stop_holds_back_runs_once_it_is_resumed() -> None:
         keys.idle.clear()
         keys.queue.put_nowait("/interrupt")
         await keys.idle.wait()
-        keys.queue.put_nowait("/resume")
+        keys.queue.put_nowait("/continue")
         await desk.paper.until("Working on more")
 
 

@@ -1,31 +1,47 @@
-"""What `towline run` prints of what others wrote."""
+"""`towline run`: what goes where, what is read, and how it ends."""
 
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from towline.cli.run import RunScreen, run_once, say_loading
+from towline.cli.run import CUT_SHORT, DENIED, RunWish, follow_run, run_once, say_loading
+from towline.cli.run_input import ATTACHMENT_CHARS, INPUT_MAX_BYTES, make_prompt, read_input
+from towline.cli.run_screen import JsonLines, RunScreen
 from towline.local import LocalModel, LocalModelError
 from towline.local_provider import LocalProvider
+from towline_agent import Agent, Tool, tool
+from towline_agent.testing import ScriptedProvider, call
+from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_protocol import (
     DENY,
     CallId,
+    Limits,
     MessageId,
     Option,
     PermissionId,
     PermissionRequested,
     Preview,
     TextDelta,
+    UsageError,
 )
 
 _HIDDEN = "rm [bold]\u202egpj.x\u200b\x1b[2K :bug:"
 _SHOWN = "rm [bold]<U+202E>gpj.x<U+200B>␛[2K :bug:"
 
 
+def _console(*, terminal: bool = False) -> tuple[Console, StringIO]:
+    file = StringIO()
+    return Console(file=file, width=200, force_terminal=terminal, color_system=None), file
+
+
 async def test_a_request_spells_out_what_hides_in_it() -> None:
-    console = Console(file=StringIO(), width=200)
+    console, told = _console()
     request = PermissionRequested(
         permission=PermissionId("prm_1"),
         call=CallId("call_1"),
@@ -37,22 +53,19 @@ async def test_a_request_spells_out_what_hides_in_it() -> None:
         options=(Option(id=DENY, label="Deny"),),
         expires_at="2999-01-01T00:00:00.000Z",
     )
-    assert await RunScreen(console).ask(request) == DENY
-    assert isinstance(console.file, StringIO)
-    title, preview, _ = console.file.getvalue().splitlines()
+    assert await RunScreen(_console()[0], console).ask(request) == DENY
+    title, preview, _ = told.getvalue().splitlines()
     assert title == f"{_SHOWN}  (<U+2066>why)"
     assert preview == _SHOWN
 
 
-@pytest.mark.parametrize(
-    ("terminal", "shown"), [(True, "a👩\u200d💻␛[2K<U+202E>"), (False, "a👩\u200d💻\x1b[2K\u202e")]
-)
-def test_a_terminal_gets_no_controls_and_a_pipe_gets_the_text(terminal: bool, shown: str) -> None:
-    console = Console(file=StringIO(), force_terminal=terminal)
+@pytest.mark.parametrize(("terminal", "shown"), [(True, "a👩\u200d💻␛[2K<U+202E>"), (False, "")])
+def test_a_terminal_gets_the_text_as_it_comes_without_controls(terminal: bool, shown: str) -> None:
+    console, answer = _console(terminal=terminal)
     text = "a👩\u200d💻\x1b[2K\u202e"
-    RunScreen(console).show(TextDelta(message=MessageId("msg_1"), block=0, at=0, text=text))
-    assert isinstance(console.file, StringIO)
-    assert console.file.getvalue() == shown
+    screen = RunScreen(console, _console()[0])
+    screen.show(TextDelta(message=MessageId("msg_1"), block=0, at=0, text=text))
+    assert answer.getvalue() == shown
 
 
 class _Unreachable(LocalProvider):
@@ -68,8 +81,10 @@ async def test_what_is_told_of_the_local_model_goes_not_where_the_answer_goes(
     monkeypatch.setenv("TOWLINE_HOME", str(tmp_path))
     monkeypatch.setattr("towline.models.LocalProvider", _Unreachable)
     answer = StringIO()
-    with pytest.raises(LocalModelError):
-        await run_once("Hi", "any.gguf", auto=False, console=Console(file=answer))
+    with pytest.raises(LocalModelError), _input(b"") as fd:
+        await run_once(
+            RunWish(prompt="Hi", model="any.gguf"), answer=Console(file=answer), stdin=fd
+        )
     assert answer.getvalue() == ""
     assert capsys.readouterr().err == "Loading the local model, which takes some seconds.\n"
 
@@ -77,3 +92,126 @@ async def test_what_is_told_of_the_local_model_goes_not_where_the_answer_goes(
 def test_a_second_copy_of_the_model_is_told_of() -> None:
     assert "second copy" in say_loading(beside_server=True)
     assert "second copy" not in say_loading(beside_server=False)
+
+
+@contextmanager
+def _input(data: bytes) -> Generator[int]:
+    """A pipe out of which these bytes come."""
+    out, into = os.pipe()
+    os.write(into, data)
+    os.close(into)
+    yield out
+    os.close(out)
+
+
+@tool(effect="exec")
+async def blow() -> str:
+    """Make wind."""
+    return "windy"
+
+
+def _agent(*script: object, mode: str = "auto", steps: int = 9) -> Agent:
+    provider = ScriptedProvider(*script)  # type: ignore[arg-type]
+    return Agent(provider, tools=[_tool()], mode=mode, limits=Limits(max_steps=steps))
+
+
+def _tool() -> Tool:
+    return blow  # type: ignore[return-value]
+
+
+async def test_a_pipe_gets_the_last_message_alone_and_progress_goes_beside_it() -> None:
+    answer, told = _console(), _console()
+    agent = _agent(call("blow"), "It is windy.")
+    assert await follow_run(agent, "Look", RunScreen(answer[0], told[0])) == 0
+    assert answer[1].getvalue() == "It is windy.\n"
+    assert told[1].getvalue() == "· blow — completed\n"
+
+
+@pytest.mark.rules("A5.68")
+async def test_what_nobody_could_allow_is_denied_and_told_by_the_exit_code() -> None:
+    answer, told = _console(), _console()
+    agent = _agent(call("blow"), "I could not.", mode="ask")
+    assert await follow_run(agent, "Look", RunScreen(answer[0], told[0])) == DENIED
+    assert answer[1].getvalue() == "I could not.\n"
+    assert "denied" in told[1].getvalue()
+
+
+async def test_a_bound_that_ends_it_is_told_by_the_exit_code() -> None:
+    console, answer = _console()
+    agent = _agent(call("blow"), "So far.", steps=1)
+    assert await follow_run(agent, "Look", RunScreen(console, _console()[0])) == CUT_SHORT
+    assert answer.getvalue() == "So far.\n"
+
+
+async def test_a_program_gets_each_event_as_a_line_and_the_result_last() -> None:
+    console, answer = _console()
+    agent = _agent(call("blow"), "It is windy.")
+    assert await follow_run(agent, "Look", JsonLines(console)) == 0
+    lines = [json.loads(line) for line in answer.getvalue().splitlines()]
+    assert {"tool_proposed", "tool_ended", "turn_completed"} <= {line["type"] for line in lines}
+    assert lines[-1]["type"] == "result"
+    assert lines[-1]["answer"] == "It is windy."
+    assert lines[-1]["stop_reason"] == "end_turn"
+
+
+@pytest.mark.rules("A5.79", "A5.80")
+async def test_what_is_piped_in_and_mentioned_goes_ahead_of_the_question() -> None:
+    workspace = MemoryWorkspace({"a.py": "one\ntwo\nthree\n", "b.bin": b"\0"})
+    with _input(b"log </file> line") as fd:
+        given = read_input(fd)
+    prompt = await make_prompt("Why @a.py:2-3 and @b.bin and @none?", given, workspace)
+    assert [block.text for block in prompt] == [
+        '<file name="stdin">\nlog &lt;/file> line\n</file>',
+        '<file path="a.py" lines="2-3">\ntwo\nthree\n</file>',
+        "Why @a.py:2-3 and @b.bin and @none?",
+    ]
+    (long, _) = await make_prompt("Go", b"x" * (ATTACHMENT_CHARS + 1), workspace)
+    assert len(long.text) < ATTACHMENT_CHARS + 100
+    assert "the rest is left out" in long.text
+
+
+async def test_standard_input_may_be_the_prompt_itself() -> None:
+    assert (await make_prompt(None, b" Do it \n", MemoryWorkspace()))[0].text == "Do it"
+    assert (await make_prompt("-", b"Do it", MemoryWorkspace()))[0].text == "Do it"
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "why"),
+    [
+        (None, None, "Say what to do"),
+        (None, b" \n", "Say what to do"),
+        ("  ", None, "prompt is empty"),
+        ("Look", b"a\0b", "is no text"),
+    ],
+)
+async def test_a_run_with_nothing_to_do_says_what_it_wants(
+    words: str | None, given: bytes | None, why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        await make_prompt(words, given, MemoryWorkspace())
+
+
+def test_input_is_read_where_somebody_gives_it_and_not_without_end(tmp_path: Path) -> None:
+    with Path(os.devnull).open("rb") as nothing:
+        assert read_input(nothing.fileno()) is None
+    file = tmp_path / "big"
+    file.write_bytes(b"")
+    os.truncate(file, INPUT_MAX_BYTES + 1)
+    with file.open("rb") as big, pytest.raises(UsageError, match="tail -n 500"):
+        read_input(big.fileno())
+    with _input(b"") as fd:
+        assert read_input(fd) is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [
+        (RunWish(prompt="Go", mode="yolo"), "There is no mode 'yolo'"),
+        (RunWish(prompt="Go", max_cost=0), "--max-cost 0 is no bound"),
+        (RunWish(prompt="Go", max_cost=float("nan")), "--max-cost nan"),
+        (RunWish(prompt="Go", max_steps=0), "--max-steps 0"),
+    ],
+)
+async def test_a_wish_that_cannot_hold_is_refused_at_once(wish: RunWish, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        await run_once(wish, answer=_console()[0])

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from towline.cli.slash import COMMANDS, HELP, Came, find_command, list_lines
+from towline.cli.slash import COMMANDS, HELP, Came, find_command, list_lines, list_own
 from towline_client import Client, CommandRejected, Session
 from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn
 from towline_protocol import (
@@ -15,6 +15,7 @@ from towline_protocol import (
     QueueResumed,
     SessionClosed,
     SessionInfo,
+    Text,
     UsageError,
 )
 
@@ -45,7 +46,8 @@ def test_the_list_has_every_command_on_a_line_that_fits_a_screen() -> None:
     assert [name for name, row in COMMANDS.items() if row.call is None] == [
         "/interrupt",
         "/new",
-        "/sessions",
+        "/clear",
+        "/resume",
         "/quit",
         "/help",
     ]
@@ -56,6 +58,7 @@ def test_the_list_has_every_command_on_a_line_that_fits_a_screen() -> None:
     [
         ("/etc/hosts is odd", "There is no command '/etc/hosts'; /help"),
         ("/", "There is no command '/'"),
+        ("/A", "There is no command '/A'"),
         ("/fork now please", "/fork stands alone, and 'now please' stands behind it"),
         ("/title  ", "/title needs WORDS"),
     ],
@@ -73,7 +76,7 @@ def test_words_behind_a_command_are_taken_as_they_are() -> None:
 async def test_a_stopped_queue_is_taken_back_from_its_end_and_the_rest_resumed() -> None:
     async with _open(ScriptedServer(_hang)) as (client, session):
         assert await _do(client, session, "/withdraw") == "Nothing waits."
-        assert await _do(client, session, "/resume") == "Nothing waits."
+        assert await _do(client, session, "/continue") == "Nothing waits."
         for text in ("hang", "one", "two"):
             await session.prompt(text)
         async for view in session.views:
@@ -81,7 +84,7 @@ async def test_a_stopped_queue_is_taken_back_from_its_end_and_the_rest_resumed()
                 break
         assert await _do(client, session, "/withdraw") == "(taken back)"
         await session.interrupt()
-        assert await _do(client, session, "/resume") == QueueResumed(queued=1)
+        assert await _do(client, session, "/continue") == QueueResumed(queued=1)
         async for view in session.views:
             if view.last_turn is not None and view.last_turn.outcome == "completed":
                 assert not view.queue
@@ -119,3 +122,45 @@ def test_sessions_are_listed_with_what_tells_them_apart() -> None:
         " 1 First · ses_0001",
         " 2 (no title) · ses_0002 · closed",
     ]
+
+
+@pytest.mark.rules("A5.77", "A5.78")
+async def test_commands_of_ones_own_say_what_they_stand_for() -> None:
+    server = ScriptedServer()
+    server.commands["review"] = "Look over the changes."
+    async with _open(server) as (client, session):
+        assert isinstance(await _do(client, session, "/review main"), PromptAccepted)
+        assert isinstance(await _do(client, session, "/init"), PromptAccepted)
+        with pytest.raises(UsageError, match="no command '/nothing'"):
+            await _do(client, session, "/nothing")
+        async for view in session.views:
+            if view.messages:
+                assert view.messages[0].content == (Text(text="Look over the changes. main"),)
+                break
+        lines = list(await list_own(session))
+        assert lines[0] == "Your own:"
+        assert lines[1].split() == ["/review", "Look", "over", "the", "changes."]
+
+
+@pytest.mark.rules("A5.45")
+async def test_the_mode_goes_round_and_the_model_is_told_and_changed() -> None:
+    async with _open(ScriptedServer()) as (client, session):
+        assert "asks scripted/model;" in str(await _do(client, session, "/model"))
+        assert "asks other/one from" in str(await _do(client, session, "/model other/one"))
+        assert "mode 'auto' from the next turn on" in str(await _do(client, session, "/mode"))
+        assert "mode 'plan'" in str(await _do(client, session, "/mode plan"))
+
+
+async def test_what_was_used_and_what_may_be_called_is_listed() -> None:
+    async with _open(ScriptedServer()) as (client, session):
+        assert "the cost is $0.0000" in str(await _do(client, session, "/cost"))
+        tools = str(await _do(client, session, "/tools")).splitlines()
+        assert [line.split()[:2] for line in tools] == [
+            ["read_file", "read"],
+            ["run_program", "exec"],
+        ]
+
+
+def test_other_names_that_people_type_are_known() -> None:
+    assert find_command("/sessions")[0].name == "/resume"
+    assert find_command("/exit")[0].name == "/quit"

@@ -26,6 +26,7 @@ from towline_client.link import LinkPolicy
 from towline_client.models import Models
 from towline_client.options import CallOptions
 from towline_client.outcome import Outcome, PromptWatch, follow_prompt
+from towline_client.project import Project
 from towline_client.pump import Connection, Rebuilt, SessionEvent
 from towline_client.scrollback import Scrollback
 from towline_client.session import Session
@@ -54,6 +55,7 @@ __all__ = [
     "Models",
     "Outcome",
     "PersonNeeded",
+    "Project",
     "PromptWatch",
     "Rebuilt",
     "Registrar",

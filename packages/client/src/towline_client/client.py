@@ -21,11 +21,11 @@ from towline_client.caller import Caller, Credential
 from towline_client.clock import Clock, LoopClock
 from towline_client.courier import Courier
 from towline_client.discovery import Discovery
-from towline_client.errors import ConnectionLost
 from towline_client.feed import FeedFrame, follow_feed
 from towline_client.life import Life
 from towline_client.link import LinkPolicy
 from towline_client.models import Models
+from towline_client.opening import come_up
 from towline_client.options import CallOptions
 from towline_client.pump import Pump
 from towline_client.screen import Screen
@@ -171,7 +171,7 @@ class Client(Registrar):
                 left out.
 
         Raises:
-            ConnectionLost: The server cannot be reached.
+            ConnectionLost: The server cannot be reached, or never sends all that it tells of.
             Unauthorized: The credential was refused.
             CommandRejected: There is no such session, it cannot be made, or it does not take this
                 program's tools.
@@ -203,7 +203,7 @@ class Client(Registrar):
         self._sessions = [*(held for held in self._sessions if not held.closed), opened]
         try:
             if kept is None:
-                await _come_up(opened, bridge)
+                await come_up(opened, bridge, self._clock)
             else:
                 await asyncio.sleep(0)  # the line begins
         except BaseException:
@@ -448,17 +448,6 @@ class Client(Registrar):
         return await self._caller.fetch(
             "download_file", params={"file": file}, try_s=FILE_S, options=options
         )
-
-
-async def _come_up(opened: Session, bridge: Bridge) -> None:
-    """Return when a line is up and the server knows the tools; raise why not."""
-    async for connection in opened.connection:
-        if connection.phase in ("live", "failed") or connection.failures > 1:
-            break  # one failure may be a blip: the second try came at once
-    connection = opened.connection.value
-    if connection.phase not in ("live", "closed"):
-        raise connection.error or ConnectionLost("The line ended before it was up; try again.")
-    await bridge.settle()
 
 
 async def _close_all(sessions: list[Session]) -> None:

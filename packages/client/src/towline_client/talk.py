@@ -9,6 +9,7 @@ from towline_client.caller import Caller
 from towline_client.courier import Courier, Said
 from towline_client.flow import Latest
 from towline_client.options import CallOptions
+from towline_client.project import Project
 from towline_protocol import (
     AnswerPermission,
     AnswerQuestion,
@@ -75,6 +76,8 @@ class Talk:
     ) -> None:
         self.id = id
         """The session's id."""
+        self.project = Project(id, caller=caller, courier=courier)
+        """What its folder offers."""
         self.reader = reader
         """How this line names itself: its calls are claimed by this name."""
         self._caller = caller

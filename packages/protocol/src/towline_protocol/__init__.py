@@ -155,6 +155,8 @@ __all__ = [
     "ClientTool",
     "CloseSession",
     "CommandArtifact",
+    "CommandInfo",
+    "CommandList",
     "Compacted",
     "Context",
     "Control",
@@ -214,6 +216,7 @@ __all__ = [
     "Pairing",
     "Parent",
     "Partial",
+    "PathList",
     "PermissionAnswered",
     "PermissionId",
     "PermissionRequested",
@@ -249,6 +252,7 @@ __all__ = [
     "Reset",
     "ResultBlock",
     "Reverted",
+    "RunCommand",
     "SearchArtifact",
     "SearchItem",
     "SendPrompt",
@@ -274,6 +278,7 @@ __all__ = [
     "StepId",
     "StepStarted",
     "StoredEvent",
+    "SuggestionList",
     "Text",
     "TextDelta",
     "Thinking",
@@ -286,6 +291,8 @@ __all__ = [
     "ToolCallDelta",
     "ToolDeclaration",
     "ToolEnded",
+    "ToolInfo",
+    "ToolList",
     "ToolOutputDelta",
     "ToolProgress",
     "ToolProposed",
@@ -358,15 +365,17 @@ _LATE: Final = {
         "towline_protocol.commands": """
             AddUser AgentOffer AnswerPermission AnswerQuestion Capabilities
             ChangePassword ChangeProvider Claim ClaimCall Claimed ClientBlock
-            ClientCall ClientCallEnded ClientLimits CloseSession CreateSession
-            CreateToken DeclareTools FileInfo FinishSignIn ForkSession Health History
-            Identity Interrupt Interrupted KeyTest LoggedIn Login Manifest ManifestRow
-            MarkRead ModelInfo ModelList NewToken Pairing PermissionAnswered Problem
-            PromptAccepted ProviderInfo ProviderList ProviderTest QuestionAnswered
-            QueueResumed ReadMark ReportProgress RequestList RequestRow Resend
-            SendPrompt SendResult SessionDeleted SessionInfo SessionList SignInStarted
-            StartSignIn TokenInfo TokenList ToolsDeclared UpdateSession UsageReport
-            UsageRow UserInfo UserList ViewAnswer Withdrawn
+            ClientCall ClientCallEnded ClientLimits CloseSession CommandInfo
+            CommandList CreateSession CreateToken DeclareTools FileInfo FinishSignIn
+            ForkSession Health History Identity Interrupt Interrupted KeyTest LoggedIn
+            Login Manifest ManifestRow MarkRead ModelInfo ModelList NewToken Pairing
+            PathList PermissionAnswered Problem PromptAccepted ProviderInfo
+            ProviderList ProviderTest QuestionAnswered QueueResumed ReadMark
+            ReportProgress RequestList RequestRow Resend RunCommand SendPrompt
+            SendResult SessionDeleted SessionInfo SessionList SignInStarted
+            StartSignIn SuggestionList TokenInfo TokenList ToolInfo ToolList
+            ToolsDeclared UpdateSession UsageReport UsageRow UserInfo UserList
+            ViewAnswer Withdrawn
         """,
         "towline_protocol.frames": """
             CONTROL_FRAMES Broken Control Frame Gap Hello Partial Reset SessionChanged

@@ -82,9 +82,11 @@ class CommandArtifact(_Artifact, frozen=True, kw_only=True, tag="command"):
     command: str
     """Its command line."""
     exit_code: int | None = None
-    """What it ended with; `None` when it was ended by a limit or a cancel."""
+    """What it ended with; `None` when it was ended by a limit or a cancel, or still runs."""
     output: str = ""
     """The tail of its output."""
+    job: str | None = None
+    """The background job as which it runs on when the call ends; `None` when it has ended."""
 
 
 class AudioArtifact(_Artifact, frozen=True, kw_only=True, tag="audio"):

@@ -69,6 +69,12 @@ class File(_Block, frozen=True, kw_only=True, gc=False, tag="file"):
     """Base 64; only on the way to and from a provider."""
     file: str | None = None
     """The content hash under which the bytes are kept."""
+    path: str | None = None
+    """Where it stands in the session's folder, of a file that a prompt mentions (A5.79)."""
+    lines: str | None = None
+    """The lines of it that are meant, such as `3-9`; `None` for all of them."""
+    selection: bool = False
+    """Whether somebody marked these lines in an editor."""
 
 
 class ToolCall(_Block, frozen=True, kw_only=True, gc=False, tag="tool_call"):

@@ -4,6 +4,7 @@ from towline_server.api.access import Authenticate, Caller
 from towline_server.api.accounts import OWNER, Accounts
 from towline_server.auth.hosts import is_loopback
 from towline_server.auth.password import check_new_password, check_user_name
+from towline_server.build import BuiltApp, build_app
 from towline_server.config import Config, load_config
 from towline_server.doctor.examine import examine_store
 from towline_server.doctor.finding import Finding
@@ -52,7 +53,7 @@ from towline_server.errors import (
     WrongPassword,
 )
 from towline_server.log_format import JsonFormatter
-from towline_server.main import BuiltApp, Ready, RunFile, build_app, serve
+from towline_server.main import Ready, RunFile, serve
 from towline_server.models.providers import Providers, SignIns
 from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Connect, Connection
 from towline_server.sessions.budget import Budget

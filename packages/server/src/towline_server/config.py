@@ -30,6 +30,10 @@ _LONGEST_WINDOW_S: Final = 7 * 24 * 3600  # a week: a longer wait is a mistyped 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one server; checked, so that nobody has to check them again."""
 
+    commands: Path | None = None
+    """The folder of the user's own commands, beside `config.toml`; not a key."""
+    rules_file: Path | None = None
+    """The user's own permission rules, beside `config.toml`; not a key."""
     data_dir: Path
     """The folder that holds the store; made when missing."""
     host: str = "127.0.0.1"
@@ -43,7 +47,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     fallbacks: tuple[str, ...] = ()
     """`provider/model` of those that are asked when a session's own cannot serve (A3.35)."""
     mode: str = "ask"
-    """The mode of new sessions: `ask` or `auto`."""
+    """The mode of new sessions where the project has none: `ask`, `accept_edits`, `auto` or
+    `plan`."""
     permission_window_s: float = 120.0
     """Seconds until a permission nobody answers is denied (C5.9)."""
     permission_window_away_s: float = 1800.0
@@ -57,6 +62,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     daily_cost: float | None = None
     """US dollars that each user's day (UTC) may cost, as far as prices are known; `None` for no
     bound."""
+    sandbox: str = "auto"
+    """Where agents' programs run (A5.21): `auto` in a sandbox if there is one, `off` in none,
+    `required` in one or not at all."""
     server_name: str = "towline"
     """What the server calls itself on screens."""
     hosts: tuple[str, ...] = ()
@@ -220,6 +228,9 @@ _ORIGIN: Final = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^\s/,*]+")
 _TOOL: Final = re.compile(r"-\S+|[\w.]+:[\w.]+")
 _SECONDS: Final = f"a number of seconds from 1 to {_LONGEST_WINDOW_S}"
 
+_MODES: Final = ("ask", "accept_edits", "auto", "plan")
+"""Those of the agent, which is slow to import for whoever only reads settings."""
+
 _KEYS: Final[dict[str, _Key]] = {
     "data_dir": _Key(_folder, "an absolute folder, or one that starts with ~"),
     "host": _Key(_text, "an address or host name, such as '127.0.0.1' or '0.0.0.0'"),
@@ -227,13 +238,14 @@ _KEYS: Final[dict[str, _Key]] = {
     "roots": _Key(_folders, "a list of absolute folders, or ones that start with ~", _split_paths),
     "model": _Key(_model, "'provider/model', such as 'openai/gpt-5'"),
     "fallbacks": _Key(_models, "a list of 'provider/model'", _split_list),
-    "mode": _Key(_one_of("ask", "auto"), "'ask' or 'auto'"),
+    "mode": _Key(_one_of(*_MODES), ", ".join(map(repr, _MODES))),
     "permission_window_s": _Key(_window, _SECONDS, float),
     "permission_window_away_s": _Key(_window, _SECONDS, float),
     "orphan_turn": _Key(_one_of("continue", "interrupt"), "'continue' or 'interrupt'"),
     "orphan_turn_s": _Key(_window, _SECONDS, float),
     "live_sessions": _Key(_sessions, f"a whole number from 1 to {_MOST_SESSIONS}", int),
     "daily_cost": _Key(_dollars, "a number of US dollars above 0", float),
+    "sandbox": _Key(_one_of("auto", "off", "required"), "'auto', 'off' or 'required'"),
     "server_name": _Key(_text, "some text"),
     "hosts": _Key(_hosts, "a list of names without ports, such as 'desk.example.org'", _split_list),
     "url": _Key(_url, "an address without a path, such as 'https://desk.example.org'"),
@@ -276,7 +288,11 @@ def load_config(
         UsageError: A source holds an unknown key or a value that is not allowed, or the file is
             no TOML. The message names the source, the key, the value and what is allowed.
     """
-    values: dict[str, object] = {"data_dir": data_dir}
+    values: dict[str, object] = {
+        "data_dir": data_dir,
+        "commands": file.parent / "commands",
+        "rules_file": file.parent / "permissions.toml",
+    }
     for key, value in _read_file(file).items():
         values[key] = _checked(key, value, f"{key!r} in {str(file)!r}")
     for key in CONFIG_KEYS:

@@ -14,9 +14,10 @@ from towline_server.api.access import Authenticate
 from towline_server.api.guard import App, Receive, Scope, Send
 from towline_server.api.problem import problem
 from towline_server.auth.token import new_token
+from towline_server.build import BuiltApp, build_app, make_projects
 from towline_server.config import Config
 from towline_server.errors import Draining
-from towline_server.main import GRACE_S, BuiltApp, build_app, sweep
+from towline_server.main import GRACE_S, sweep
 from towline_server.models.providers import Providers
 from towline_server.sessions.agents import Agents, AgentSpec, Connect
 from towline_server.sessions.connection import PlainConnect, to_connect
@@ -56,6 +57,8 @@ class EmbeddedApp:
             clock=clock,
             mint=mint,
             hidden=(config.data_dir,),
+            sandbox=config.sandbox,
+            projects=make_projects(config, (config.data_dir,)),
         )
         self._make_fleet()  # what cannot be is told where it was written, not at the start
         self._authenticate = authenticate

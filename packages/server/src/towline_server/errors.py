@@ -22,6 +22,7 @@ TowlineError
 ├─ WrongPassword               the old password that a new one needs is another one
 ├─ UserNotFound, TokenNotFound nobody of that name, no token of that id
 ├─ UserConflict                the name is taken, or the user must stay
+├─ TrustRefused                a folder's files are others than those a person saw (A5.51)
 ├─ TooManyTokens               a user has as many as there may be
 ├─ NotOffered                  the server is part of another one, which knows who is who
 ├─ KeyReused                   one idempotency key, two bodies
@@ -83,6 +84,7 @@ __all__ = [
     "StoreLocked",
     "TooManyReaders",
     "TooManyTries",
+    "TrustRefused",
     "UploadsFull",
     "UpstreamUnavailable",
 ]
@@ -243,6 +245,12 @@ class TokenNotFound(TowlineError):
 
 class UserConflict(TowlineError):
     """The name is taken, was taken once, or belongs to a user who must stay."""
+
+    code: ClassVar[str] = "conflict"
+
+
+class TrustRefused(TowlineError):
+    """The files of a folder are others than those that were seen, or can't be read whole."""
 
     code: ClassVar[str] = "conflict"
 

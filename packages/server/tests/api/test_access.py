@@ -11,8 +11,8 @@ from towline_agent.testing import FakeClock, ScriptedProvider
 from towline_protocol import Claim, Claimed, Identity, Pairing, Problem, parse_time
 from towline_server.api.access import DEVICE_LIFE_S
 from towline_server.auth.codes import CODE_LIFE_S, Codes
+from towline_server.build import BuiltApp
 from towline_server.errors import AccessDenied, StoreFull, TooManyTries
-from towline_server.main import BuiltApp
 from towline_server.store.sqlite_store import open_memory_store, open_store
 from towline_server.testing import AppClient, Reply, open_test_app
 

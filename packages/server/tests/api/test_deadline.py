@@ -11,7 +11,7 @@ from towline_agent.testing import ScriptedProvider
 from towline_protocol import Identity, Pairing, Problem, openapi_document
 from towline_server.api.deadline import MAX_TIMEOUT_S
 from towline_server.api.handlers import HANDLERS, Call
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.stream.testing import Wire
 from towline_server.testing import AppClient, open_test_app
 

@@ -22,8 +22,8 @@ from towline_protocol import (
     schema_hash,
 )
 from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY
+from towline_server.build import BuiltApp
 from towline_server.errors import StoreFull
-from towline_server.main import BuiltApp
 from towline_server.store import meta
 from towline_server.store.sqlite_store import open_memory_store
 from towline_server.testing import AppClient, open_test_app
@@ -72,7 +72,7 @@ async def test_capabilities_name_what_a_client_may_ask_and_no_secret(
     reply = await AppClient(built).ask("GET", "/api/capabilities")
     found = reply.read(Capabilities)
     assert [agent.models[1:] for agent in found.agents] == [("b/two",)]
-    assert found.modes == ("ask", "auto")
+    assert found.modes == ("ask", "accept_edits", "auto", "plan")
     assert set(found.areas) == set(AREAS.values())
     assert (found.limits.body_bytes, found.limits.large_body_bytes) == (MAX_BODY, MAX_PROMPT_BODY)
     assert (found.limits.session_readers, found.limits.inbox_prompts) == (16, 32)

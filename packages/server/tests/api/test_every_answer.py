@@ -33,6 +33,7 @@ from towline_protocol import (
     Problem,
     ReportProgress,
     Resend,
+    RunCommand,
     SendPrompt,
     SendResult,
     StartSignIn,
@@ -42,7 +43,7 @@ from towline_protocol import (
 )
 from towline_server.api.guard import MAX_BODY, MAX_PROMPT_BODY
 from towline_server.api.handlers import HANDLERS
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.testing import AppClient, Reply, open_test_app
 
 pytestmark = pytest.mark.wide
@@ -64,6 +65,7 @@ BODIES: dict[type[msgspec.Struct], msgspec.Struct] = {
     Interrupt: Interrupt(),
     Login: Login(password="a password"),
     MarkRead: MarkRead(seq=1),
+    RunCommand: RunCommand(),
     Resend: Resend(content=(Text(text="hello"),)),
     ReportProgress: ReportProgress(reader="phone", text="on it"),
     SendResult: SendResult(reader="phone"),
@@ -106,6 +108,7 @@ def _path(row: Operation, session: str = "ses_0") -> str:
         .replace("{call}", "call_0")
         .replace("{prompt}", "pmt_0")
         .replace("{turn}", "trn_0")
+        .replace("{command}", "init")
     )
 
 

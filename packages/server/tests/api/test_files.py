@@ -11,8 +11,8 @@ import pytest
 from towline_agent import mint_now
 from towline_agent.testing import ScriptedProvider
 from towline_protocol import CONTRACT_HEADER, FileInfo, Problem
+from towline_server.build import BuiltApp
 from towline_server.errors import StoreFull
-from towline_server.main import BuiltApp
 from towline_server.sessions.bulk import MAX_FILE
 from towline_server.sessions.files import Files
 from towline_server.store.records import Append

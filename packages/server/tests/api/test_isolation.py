@@ -22,7 +22,7 @@ from towline_protocol import (
     SessionId,
     Text,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.testing import AppClient, open_test_app, sign_in
 
 SECRET = "zebrafish"
@@ -89,6 +89,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
             "call": asked[0].call,
             "turn": view.turn.id,
             "prompt": "prm_0",
+            "command": "init",
             "question": "qst_0",
             "file": hashlib.sha256(FILE).hexdigest(),
             "token": token.read(NewToken).id,

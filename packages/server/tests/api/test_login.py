@@ -24,8 +24,8 @@ from towline_server.api.access import LOGIN_LIFE_S, address_of
 from towline_server.auth.password import Passwords, check_new_password, check_user_name
 from towline_server.auth.reserved_name import RESERVED_NAMES
 from towline_server.auth.throttle import Throttle
+from towline_server.build import BuiltApp
 from towline_server.errors import TooManyTries
-from towline_server.main import BuiltApp
 from towline_server.testing import AppClient, Reply, open_test_app, sign_in
 
 CHEAP = argon2.PasswordHasher.from_parameters(argon2.profiles.CHEAPEST)

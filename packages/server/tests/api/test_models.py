@@ -21,7 +21,7 @@ from towline_protocol import (
     StartSignIn,
 )
 from towline_server.auth.token import hash_token
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.models.providers import Providers, SignIns
 from towline_server.models.testing import FakeProviders
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from towline_agent.testing import ScriptedProvider
+from towline_server.build import BuiltApp
 from towline_server.log_format import JsonFormatter
-from towline_server.main import BuiltApp
 from towline_server.testing import AppClient, open_test_app
 
 APP = "https://app.example.org"

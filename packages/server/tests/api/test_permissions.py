@@ -23,7 +23,7 @@ from towline_protocol import (
     block_text,
     parse_time,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.testing import AppClient, open_test_app
 
 WINDOW_S = 120.0

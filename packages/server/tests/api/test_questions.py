@@ -24,7 +24,7 @@ from towline_protocol import (
     block_text,
     parse_time,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions.deadline import BLIP_S
 from towline_server.sessions.question import MAX_ANSWER
 from towline_server.stream.testing import Wire

@@ -24,7 +24,7 @@ from towline_protocol import (
     UpdateSession,
 )
 from towline_server.api.remember import Repeats
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions.inbox import MAX_INBOX
 from towline_server.store.idempotency import KEPT_MS
 from towline_server.store.sqlite_store import open_memory_store

@@ -21,7 +21,7 @@ from schemathesis.core.transport import Response
 
 from towline_agent.testing import ScriptedProvider
 from towline_protocol import CONTRACT_HEADER, OPERATIONS, openapi_document
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.testing import AppClient, Reply, open_test_app
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,7 @@ from towline_protocol import (
     block_text,
     encode,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.store.event_store import append_and_wait
 from towline_server.store.records import Append, SessionRow, StoredRow
 from towline_server.store.sqlite_store import open_memory_store

@@ -23,7 +23,7 @@ from towline_protocol import (
     TurnStarted,
     UpdateSession,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions.connection import Connection
 from towline_server.store.sqlite_store import open_memory_store
 from towline_server.testing import AppClient, Reply, open_test_app, ran, sign_in

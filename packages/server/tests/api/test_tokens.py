@@ -24,7 +24,8 @@ from towline_protocol import (
     UserList,
     format_time,
 )
-from towline_server.main import STREAM_END_S, BuiltApp, sweep
+from towline_server.build import BuiltApp
+from towline_server.main import STREAM_END_S, sweep
 from towline_server.store.sqlite_store import open_memory_store, open_store
 from towline_server.stream.testing import Wire
 from towline_server.testing import AppClient, Reply, open_test_app, sign_in

@@ -32,7 +32,7 @@ from towline_protocol import (
     ToolsDeclared,
     block_text,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions.bulk import MAX_FILE
 from towline_server.sessions.client_tool import MAX_CLIENT_TOOLS, MAX_SCHEMA_BYTES
 from towline_server.store.sqlite_store import open_memory_store

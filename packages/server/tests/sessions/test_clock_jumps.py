@@ -23,7 +23,7 @@ from towline_protocol import (
     block_text,
     parse_time,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions.recovery import load
 from towline_server.store import idempotency, tokens
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store

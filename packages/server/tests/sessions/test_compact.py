@@ -85,7 +85,7 @@ async def test_what_a_person_stopped_stays_held_after_a_summary(tmp_path: Path) 
         client = AppClient(built)
         session = await _long_talk(client)
         await client.prompt(session, "go on")
-        await client.until(session, lambda view: bool(view.open_messages))
+        await client.until(session, lambda v: len(v.messages) > 6 and bool(v.open_messages))
         await client.prompt(session, "waits")
         await client.interrupt(session)
         assert (await _compact(client, session)).status == 202

@@ -174,7 +174,7 @@ async def test_a_text_file_is_given_as_words_that_name_it_up_to_a_bound(
         assert (await _say(client, session, *blocks)).status == 202
         await client.until(session, ran(1))
     one, two = _last(provider.requests[0])
-    assert one == Text(text='<file name="x\'.py">\ngr\u00fc\u00dfe\n</file>')
+    assert one == Text(text='<file name="x .py">\ngr\u00fc\u00dfe\n</file>')
     assert isinstance(two, Text)
     assert two.text.startswith('<file name="b.txt">\n\u00fc')
     assert two.text.count("\u00fc") == MAX_TEXT

@@ -20,7 +20,7 @@ from towline_protocol import (
     SessionId,
     Text,
 )
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.store import usage
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.testing import AppClient, Reply, open_test_app, ran

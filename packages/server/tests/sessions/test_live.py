@@ -23,7 +23,7 @@ from towline_protocol import (
     encode,
 )
 from towline_server import OWNER
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions import live
 from towline_server.sessions.live import MAX_LIVE
 from towline_server.sessions.recovery import Loaded, load

@@ -11,7 +11,7 @@ from towline_agent import mint_now
 from towline_agent.testing import FakeClock, ScriptedProvider, call
 from towline_protocol import QuestionResolved, TurnCancelled, TurnCompleted, block_text
 from towline_server.auth.reserved_name import SERVER
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions.recovery import ORPHANED
 from towline_server.store.sqlite_store import open_memory_store
 from towline_server.testing import AppClient, open_test_app, ran

@@ -25,7 +25,7 @@ from towline_protocol import (
 )
 from towline_server import Connect, Connection
 from towline_server.auth.reserved_name import SERVER
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions.deadline import BLIP_S
 from towline_server.sessions.recovery import MAX_ATTEMPTS
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store

@@ -9,7 +9,7 @@ import pytest
 from towline_agent import TextPiece, mint_now, tool
 from towline_agent.testing import FakeClock, ScriptedProvider, call
 from towline_protocol import CreateSession, SessionId, SessionView, TurnResumed, block_text
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.sessions.live import IDLE_S
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.testing import AppClient, open_test_app, ran

@@ -7,7 +7,7 @@ import msgspec
 
 from towline_agent.permissions.part import Part
 from towline_agent.permissions.policy import Policy
-from towline_agent.permissions.rules import Rule, exact_rule, match, names_something
+from towline_agent.permissions.rules import Rule, exact_rule, match, might_match, names_something
 from towline_agent.permissions.secret import is_secret
 from towline_protocol import Option
 
@@ -88,6 +88,7 @@ def _judge_part(case: Case, part: Part) -> Verdict:
     verdict = _stricter(verdict, _deny_by_mode(case, part))
     if not policy.trusted:  # what a stranger's folder says may only hold back (A5.49, A5.50)
         verdict = _stricter(verdict, _by_rules(case, part, policy.project))
+    verdict = _stricter(verdict, _by_chance(case, part))
     if policy.broken and _effect(case, part) != "own":
         verdict = _stricter(verdict, Verdict("ask", policy.broken[0]))
     return verdict
@@ -114,6 +115,16 @@ def _by_rules(case: Case, part: Part, rules: Iterable[Rule]) -> Verdict | None:
     for rule in matching:
         if part.caution is None or rule.action != "allow" or _lets_pass(rule, part):
             return Verdict(rule.action, _ruled(rule))
+    return None
+
+
+def _by_chance(case: Case, part: Part) -> Verdict | None:
+    """A rule might speak of a command of which only the run tells the words."""
+    if part.certain is None:
+        return None
+    for rule in (*case.rules, *case.policy.user, *case.policy.project):
+        if might_match(rule, case.tool, part):
+            return Verdict("ask", f"The rule {rule.text!r} might speak of it.")
     return None
 
 

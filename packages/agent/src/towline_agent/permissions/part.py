@@ -30,5 +30,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     also: tuple[str, ...] = ()
     """Other ways to write the subject, such as a link that leads to it or a command without its
     folder: rules that ask or deny match these too, rules that allow match the subject alone."""
+    certain: int | None = None
+    """Words of a command that are known before it runs; `None` for all. Where a rule that asks or
+    denies might speak of the rest, a person is asked."""
     grants: tuple[str, ...] = ()
     """Real, absolute paths outside the root that it reaches once it is allowed."""

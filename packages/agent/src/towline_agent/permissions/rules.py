@@ -1,6 +1,7 @@
 """Permission rules: `allow|ask|deny tool(pattern)` (A5.47)."""
 
 import functools
+import itertools
 import os
 import re
 import shlex
@@ -12,7 +13,16 @@ import msgspec
 from towline_agent.permissions.part import Part
 from towline_protocol import UsageError
 
-__all__ = ["ACTIONS", "EXACT", "Rule", "exact_rule", "match", "names_something", "parse_rule"]
+__all__ = [
+    "ACTIONS",
+    "EXACT",
+    "Rule",
+    "exact_rule",
+    "match",
+    "might_match",
+    "names_something",
+    "parse_rule",
+]
 
 ACTIONS: Final = ("allow", "ask", "deny")
 """What a rule can say."""
@@ -23,6 +33,8 @@ store from a prompt is of this kind, so that it never says more than what was se
 _TOOL: Final = r"[A-Za-z0-9_-]{1,64}|\*"
 _SHAPE: Final = r"(?s)(\S+) ([^\s(]+)(?:\((.*)\))?"
 """The pattern goes to the last bracket, so it may hold brackets, spaces and line ends itself."""
+_UNCERTAIN: Final = frozenset("$`*?[…")
+"""What a word may hold of which only the run tells what it is."""
 _BLANK: Final = re.compile(r"[*?~/\s.]*")
 """A pattern of nothing but these names nothing in particular."""
 
@@ -113,6 +125,27 @@ def match(
         return named in (part.subject, whole) or (wide and named in part.also)
     subjects = (part.subject, *part.also) if wide else (part.subject,)
     return any(_fits(rule.pattern, subject, part.kind, root, wide) for subject in subjects)
+
+
+def might_match(rule: Rule, tool: str, part: Part) -> bool:
+    """Whether a rule that asks or denies might speak of a command once its words are known."""
+    if part.certain is None or rule.action == "allow" or rule.tool not in ("*", tool):
+        return False
+    if rule.pattern is None:
+        return True
+    wanted = _fold_words(_words(rule.pattern.removeprefix(EXACT)))
+    for subject in (part.subject, *part.also):
+        words = _words(subject)
+        if subject == part.subject:
+            words = words[: part.certain]
+        known = _fold_words(tuple(itertools.takewhile(_is_certain, words)))
+        if wanted[: len(known)] == known[: len(wanted)]:
+            return True
+    return False
+
+
+def _is_certain(word: str) -> bool:
+    return _UNCERTAIN.isdisjoint(word)
 
 
 def _fits(pattern: str, subject: str, kind: str, root: str, wide: bool) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from towline_agent.permissions.part import Part
 
-__all__ = ["is_control", "is_hook", "is_secret", "path_part"]
+__all__ = ["is_control", "is_hook", "is_secret", "may_be_secret", "path_part"]
 
 _SECRET_NAMES: Final = (
     ".env*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdbx",
@@ -67,6 +67,17 @@ def is_secret(path: str) -> bool:
     if name in _SECRET_FOLDERS or not _SECRET_FOLDERS.isdisjoint(folders):
         return True
     return _secret_name().fullmatch(name) is not None
+
+
+def may_be_secret(pattern: str) -> bool:
+    """Whether a pattern of a shell may name a secret file, and is no mere `*`."""
+    name = pattern.rsplit("/", 1)[-1]
+    if not name.strip("*?"):
+        return False
+    shape = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
+    shape = re.sub(r"\\\[.*?\\\]", ".", shape)
+    samples = (".env", ".env.local", ".netrc", ".npmrc", "id_rsa", "id_ed25519", "credentials")
+    return is_secret(pattern) or any(re.fullmatch(shape, sample) for sample in samples)
 
 
 def is_control(path: str) -> bool:

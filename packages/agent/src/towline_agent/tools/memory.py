@@ -2,10 +2,21 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from towline_agent.tools.state import ToolState
+from towline_agent.tools.tool import Look, Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.memory import MemoryWorkspace
-from towline_protocol import CallId, Process, SessionId, Todo, Usage
+from towline_protocol import (
+    CallId,
+    Process,
+    SessionId,
+    Todo,
+    Usage,
+    UsageError,
+    block_text,
+)
 
 __all__ = ["MemoryContext"]
 
@@ -15,7 +26,7 @@ class MemoryContext:
 
     ```python
     context = MemoryContext(MemoryWorkspace({"a.txt": "words"}))
-    output = await read_file.run(context, read_file.check('{"path": "a.txt"}'))
+    output = await context.use(read_file, path="a.txt")
     ```
 
     Args:
@@ -49,6 +60,45 @@ class MemoryContext:
         self.stop_reason: str | None = None
         """Why nothing more may be used."""
 
+    async def look(self, tool: Tool, **arguments: object) -> Look:
+        """What a tool would do; only for one that looks.
+
+        Args:
+            tool: The tool.
+            arguments: Its arguments by name, as JSON values.
+        """
+        if tool.look is None:
+            raise UsageError(f"{tool.name!r} has no look; use it.")
+        return await tool.look(self, tool.check(_json(arguments)))
+
+    async def run(self, tool: Tool, **arguments: object) -> ToolOutput:
+        """Run a tool without a look before it; `bases` are as they stand."""
+        return await tool.run(self, tool.check(_json(arguments)))
+
+    async def use(self, tool: Tool, **arguments: object) -> ToolOutput:
+        """Run a tool as the loop does when all is allowed: look, grant, run.
+
+        Args:
+            tool: The tool.
+            arguments: Its arguments by name, as JSON values.
+        """
+        if tool.look is None:
+            return await self.run(tool, **arguments)
+        found = await self.look(tool, **arguments)
+        kept = self.workspace
+        self.bases = found.bases
+        self.workspace = kept.grant(
+            frozenset(place for part in found.parts for place in part.grants)
+        )
+        try:
+            return await self.run(tool, **arguments)
+        finally:
+            self.bases, self.workspace = {}, kept
+
+    async def told(self, tool: Tool, **arguments: object) -> str:
+        """The text that a model is told of a call."""
+        return block_text((await self.use(tool, **arguments)).content)
+
     def output(self, text: str) -> None:
         """Keep a piece of output."""
         self.outputs.append(text)
@@ -75,3 +125,7 @@ class MemoryContext:
     def used_up(self) -> str | None:
         """Why nothing more may be used."""
         return self.stop_reason
+
+
+def _json(arguments: Mapping[str, object]) -> str:
+    return msgspec.json.encode(arguments).decode()

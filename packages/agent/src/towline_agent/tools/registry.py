@@ -30,6 +30,8 @@ TOOL_GROUP: Final = "towline.tools"
 
 _OFF: Final = "-"
 _WEB: Final = frozenset({"web_fetch", "http_request", "screenshot_page"})
+_CODING_TOO: Final = frozenset({"job"})
+"""What touches nothing but what a tool of that set has begun."""
 
 
 class ToolSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,13 +83,11 @@ def find_tools(settings: Sequence[str] = ()) -> FoundTools:
 def _own() -> tuple[ToolSet, ...]:
     """What reaches the machine can be switched off by itself."""
     ours = builtin_tools()
+    coding = tuple(tool for tool in ours if tool.effect != "own" or tool.name in _CODING_TOO)
     return (
-        ToolSet(
-            name="coding",
-            tools=tuple(tool for tool in ours if tool.effect != "own" and tool.name not in _WEB),
-        ),
+        ToolSet(name="coding", tools=tuple(tool for tool in coding if tool.name not in _WEB)),
         ToolSet(name="web", tools=tuple(tool for tool in ours if tool.name in _WEB)),
-        ToolSet(name="basic", tools=tuple(tool for tool in ours if tool.effect == "own")),
+        ToolSet(name="basic", tools=tuple(tool for tool in ours if tool not in coding)),
     )
 
 

@@ -42,6 +42,8 @@ class DirEntry(msgspec.Struct, frozen=True):
     """`file`, `dir`, `link` or `other`."""
     size: int
     """Bytes; 0 for folders."""
+    mtime_ns: int = 0
+    """When the file was changed last, in nanoseconds since 1970; 0 for all else."""
 
 
 class Walk(msgspec.Struct, frozen=True):
@@ -139,11 +141,14 @@ class ProgramResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a program ended."""
 
     exit_code: int | None
-    """Its exit code, negative for a signal; `None` when its time ran out."""
+    """Its exit code, negative for a signal; `None` when it was ended from outside."""
     output: str
     """Standard output and error together, cut in the middle when too long (A5.18, R49)."""
     truncated: bool = False
     """Whether the output was cut."""
+    why: str | None = None
+    """Why it was ended from outside, as half a sentence; `None` when its time ran out, or when it
+    ended by itself."""
 
 
 class Workspace(Protocol):

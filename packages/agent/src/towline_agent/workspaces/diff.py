@@ -1,8 +1,8 @@
 """The unified diff of two versions of a file, with bounds."""
 
-import difflib
 from typing import Final, NamedTuple
 
+from towline_agent.workspaces.lines import Opcode, compare_lines
 from towline_agent.workspaces.text import decode_text
 
 __all__ = ["DIFF_MAX_CHARS", "TextDiff", "diff_bytes"]
@@ -10,13 +10,8 @@ __all__ = ["DIFF_MAX_CHARS", "TextDiff", "diff_bytes"]
 DIFF_MAX_CHARS: Final = 60_000
 """Characters of one diff; a change that is longer is looked at in the file itself."""
 
-_LINES_MAX: Final = 4000
-"""Lines that are compared one by one; comparing costs up to their square, so more are shown as
-taken out and put in."""
 _CONTEXT: Final = 3
 _NO_END: Final = "\\ No newline at end of file\n"
-
-_Opcode = tuple[str, int, int, int, int]
 
 
 class TextDiff(NamedTuple):
@@ -47,7 +42,7 @@ def diff_bytes(
     right = "/dev/null" if after is None else f"b/{path}"
     pieces = [f"--- {left}\n+++ {right}\n"]
     room = DIFF_MAX_CHARS
-    opcodes = _compare(old, new)
+    opcodes = compare_lines(old, new)
     for group in _grouped(opcodes):
         piece = _hunk(old, new, group)
         room -= len(piece)
@@ -72,29 +67,9 @@ def _lines(data: bytes | None) -> list[str] | None:
     return [*ended, f"{lines[-1]}\n{_NO_END}"] if lines[-1] else ended
 
 
-def _compare(old: list[str], new: list[str]) -> list[_Opcode]:
-    """What became what; what is the same at both ends is found first, as most of a file is."""
-    head = 0
-    shorter = min(len(old), len(new))
-    while head < shorter and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
-    if max(len(a), len(b)) > _LINES_MAX:
-        middle: list[_Opcode] = [("replace", 0, len(a), 0, len(b))]
-    else:
-        middle = list(difflib.SequenceMatcher(None, a, b).get_opcodes())
-    found: list[_Opcode] = [("equal", 0, head, 0, head)]
-    found += [(tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle]
-    found.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
-    return [opcode for opcode in found if opcode[1] < opcode[2] or opcode[3] < opcode[4]]
-
-
-def _grouped(opcodes: list[_Opcode]) -> list[list[_Opcode]]:
+def _grouped(opcodes: list[Opcode]) -> list[list[Opcode]]:
     """The changes with some lines round them; those close to each other together."""
-    groups: list[list[_Opcode]] = [[]]
+    groups: list[list[Opcode]] = [[]]
     last = len(opcodes) - 1
     for place, (tag, i, j, k, m) in enumerate(opcodes):
         if tag != "equal":
@@ -112,7 +87,7 @@ def _grouped(opcodes: list[_Opcode]) -> list[list[_Opcode]]:
     return [group for group in groups if any(opcode[0] != "equal" for opcode in group)]
 
 
-def _hunk(old: list[str], new: list[str], group: list[_Opcode]) -> str:
+def _hunk(old: list[str], new: list[str], group: list[Opcode]) -> str:
     first, last = group[0], group[-1]
     pieces = [f"@@ -{_span(first[1], last[2])} +{_span(first[3], last[4])} @@\n"]
     for tag, i, j, k, m in group:

@@ -1,71 +1,86 @@
 """Edits of files on disk: all of them or none (A5.6, A5.12)."""
 
 import errno
-import hashlib
 import os
-import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from towline_agent.errors import ToolError
 from towline_agent.workspaces.base import ABSENT, Edit, Keeper, MakeDir, Move, Put, Remove
-from towline_agent.workspaces.fence import FILE_FLAGS, FOLDER_FLAGS, Fence, Place, is_below
+from towline_agent.workspaces.disk import (
+    give_second_name,
+    move_to_free,
+    new_name,
+    respells,
+    sync_folder,
+    write_beside,
+)
+from towline_agent.workspaces.fence import Fence, Place, is_below
 from towline_agent.workspaces.ledger import Ledger, Side
 from towline_agent.workspaces.paths import (
     changed_since,
+    denied_outside,
     failed_edit,
+    failed_undo,
     moved_into_itself,
     stands_already,
     too_big,
+    too_big_to_write,
+    too_many,
     whole_root,
 )
+from towline_agent.workspaces.stand import Stand, file_identity, list_tree, stand_at
 from towline_protocol import FileChange
 
-__all__ = ["EDIT_MAX_BYTES", "apply_edits"]
+__all__ = ["EDITS_MAX", "EDIT_MAX_BYTES", "apply_edits"]
 
 EDIT_MAX_BYTES: Final = 16 * 2**20
-"""Bytes of one file that are changed here; larger ones are no text that a model writes."""
-
-_CHUNK: Final = 2**20
-
-
-class _Stand(NamedTuple):
-    """What stands at a place."""
-
-    kind: str
-    """`file`, `dir`, `link` or `other`."""
-    side: Side
-    found: os.stat_result
+"""Bytes of one file that is written here; larger ones are no text that a model writes."""
+EDITS_MAX: Final = 2000
+"""Edits of one batch: the files of a wide rename; what they replace is held until the end."""
 
 
-def apply_edits(fence: Fence, keeper: Keeper | None, edits: tuple[Edit, ...]) -> list[FileChange]:
-    """Do as `Workspace.apply` says; blocking."""
-    work = _Work(fence, keeper)
-    work.check(edits)
+def apply_edits(
+    fence: Fence, keeper: Keeper | None, edits: tuple[Edit, ...]
+) -> tuple[FileChange, ...]:
+    """Do as `Workspace.apply` says; blocking.
+
+    What an edit replaces or removes is put aside under a name of its own beside, so that undoing is
+    only renaming: it needs no room on the disk, and what comes back is the same file. Another name
+    of a replaced file (a hard link) keeps the old content.
+
+    Raises:
+        ToolDenied: A path leads outside.
+        ToolError: What `Workspace.apply` names.
+    """
+    if len(edits) > EDITS_MAX:
+        raise too_many(len(edits), EDITS_MAX)
+    batch = _Batch(fence, keeper)
     try:
+        batch.check(edits)
         for edit in edits:
-            work.do(edit)
-        work.tell()
-    except BaseException:
-        work.undo()
+            batch.do(edit)
+        batch.tell()
+    except BaseException as error:
+        batch.undo(error)
         raise
-    work.clean()
-    return list(work.ledger.changes())
+    batch.clean()
+    return batch.ledger.changes()
 
 
-class _Work:
-    """One batch of edits from its check to its end."""
+class _Batch:
+    """Edits from their check to their end."""
 
     def __init__(self, fence: Fence, keeper: Keeper | None) -> None:
         self.ledger = Ledger()
         self._fence = fence
         self._keeper = keeper
         self._named: dict[str, None] = {}
-        self._undo: list[Callable[[], None]] = []
-        self._kept: list[str] = []
+        self._undo: list[tuple[str, Callable[[], None]]] = []
+        self._aside: list[str] = []
         """Real paths of what was put aside, to be removed at the end."""
 
     def check(self, edits: tuple[Edit, ...]) -> None:
@@ -75,56 +90,67 @@ class _Work:
         when its turn comes.
         """
         touched: list[str] = []
-        seen: list[str] = []
+        seen: set[str] = set()
+        above_seen: set[str] = set()
         for edit in edits:
-            own = [place.real for place in self._places(edit)]
-            if not any(is_below(a, b) or is_below(b, a) for a in own for b in seen):
+            own = {place.real for place in self._places(edit)}
+            ways = {real for each in own for real in _self_and_above(each)}
+            if own.isdisjoint(above_seen) and ways.isdisjoint(seen):
                 touched += self._look(edit)
-            seen += own
+            seen |= own
+            above_seen |= ways
         self._keep(touched)
 
     def do(self, edit: Edit) -> None:
         """Do the next edit."""
         self._keep(self._look(edit))
-        match edit:
-            case Put():
-                self._put(edit)
-            case MakeDir():
-                self._make_dir(edit)
-            case Remove():
-                self._remove(edit)
-            case Move():
-                self._move(edit)
+        place, *more = self._places(edit)
+        try:
+            match edit:
+                case Put():
+                    self._put(edit, place)
+                case MakeDir():
+                    self._make_dir(place)
+                case Remove():
+                    self._remove(edit, place)
+                case Move():
+                    self._move(edit, place, more[0])
+        except OSError as error:
+            raise failed_edit(place.path, error) from error
 
     def tell(self) -> None:
         """Tell the keeper that all is done."""
         if self._keeper is not None and self._named:
             self._keeper.after(tuple(self._named))
 
-    def undo(self) -> None:
-        """Make everything as it was."""
+    def undo(self, cause: BaseException) -> None:
+        """Make everything as it was, the last step first.
+
+        Raises:
+            ToolError: Something could not be made so; it says what.
+        """
         failed: list[str] = []
         while self._undo:
+            shown, step = self._undo.pop()
             try:
-                self._undo.pop()()
-            except (OSError, ToolError) as error:
-                failed.append(str(error))
+                step()
+            except (OSError, ToolError):
+                failed.append(shown)
         if failed:
-            raise ToolError(
-                "The edit failed and could not be undone wholly; look at the files before you go "
-                f"on: {'; '.join(failed)}"
-            )
+            raise failed_undo(failed) from cause
+        self.clean()
 
     def clean(self) -> None:
-        """Remove what was put aside."""
-        for real in self._kept:
-            place = self._fence.judge(real, follow=False)
-            with suppress(OSError), self._fence.enter(place) as (above, name):
-                found = os.stat(name, dir_fd=above, follow_symlinks=False)
-                if stat.S_ISDIR(found.st_mode):
-                    shutil.rmtree(name, dir_fd=above)
-                else:
-                    os.unlink(name, dir_fd=above)
+        """Remove what was put aside; what can't be removed any more is left where it is."""
+        for real in self._aside:
+            with suppress(OSError, ToolError):
+                place = self._fence.judge(real, follow=False)
+                with self._fence.enter(place) as (above, name):
+                    found = os.stat(name, dir_fd=above, follow_symlinks=False)
+                    if stat.S_ISDIR(found.st_mode):
+                        shutil.rmtree(name, dir_fd=above)
+                    else:
+                        os.unlink(name, dir_fd=above)
 
     # What an edit is about
 
@@ -133,12 +159,12 @@ class _Work:
             case Put() | MakeDir():
                 return (self._fence.judge(edit.path),)
             case Remove():
-                return (self._own(edit.path),)
+                return (self._part(edit.path),)
             case Move():
-                return (self._own(edit.source), self._own(edit.target))
+                return (self._part(edit.source), self._part(edit.target))
 
-    def _own(self, path: str) -> Place:
-        """A place whose link, if it is one, is meant itself."""
+    def _part(self, path: str) -> Place:
+        """A place below the root; a link at its end is meant itself."""
         place = self._fence.judge(path, follow=False)
         if not place.parts:
             raise whole_root(path)
@@ -146,139 +172,178 @@ class _Work:
 
     def _look(self, edit: Edit) -> list[str]:
         """Check an edit against the disk; the real paths of all that it touches."""
-        first, *more = self._places(edit)
-        stand = self._stand(first)
-        match edit:
-            case Put():
-                self._check_file(first, stand)
-                _check_hash(first, stand, edit.expect)
-            case MakeDir():
-                if stand is not None and stand.kind != "dir":
-                    raise stands_already(edit.path)
-                if stand is not None:
-                    return []
-            case Remove():
-                self._check_there(first, stand)
-                _check_hash(first, stand, edit.expect)
-                return self._tree(first, stand)
-            case Move():
-                self._check_there(first, stand)
-                _check_hash(first, stand, edit.expect)
-                return self._look_target(first, stand, more[0])
-        return [*self._missing(first), first.real]
+        place, *more = self._places(edit)
+        try:
+            match edit:
+                case Put():
+                    stand = self._stand(place, read=edit.expect is not None)
+                    _check_put(edit, place, stand)
+                    return [*self._missing(place), place.real]
+                case MakeDir():
+                    stand = self._stand(place, read=False)
+                    if stand is not None and stand.kind != "dir":
+                        raise stands_already(edit.path)
+                    return [] if stand is not None else [*self._missing(place), place.real]
+                case Remove():
+                    stand = self._there(place, edit.expect)
+                    return self._tree(place, stand, removed=True)
+                case Move():
+                    stand = self._there(place, edit.expect)
+                    return self._look_target(place, stand, more[0])
+        except OSError as error:
+            raise failed_edit(place.path, error) from error
 
-    def _look_target(self, source: Place, stand: _Stand | None, target: Place) -> list[str]:
-        if is_below(target.real, source.real) and target.real != source.real:
+    def _look_target(self, source: Place, stand: Stand, target: Place) -> list[str]:
+        if target.real.startswith(f"{source.real}/"):
             raise moved_into_itself(source.path, target.path)
-        if self._stand(target) is not None:
-            raise stands_already(target.path)
-        tree = self._tree(source, stand)
+        if self._stand(target, read=False) is not None:
+            with self._fence.enter(target) as (above, name):
+                if not respells(above, name, stand.found):
+                    raise stands_already(target.path)
+        tree = self._tree(source, stand, removed=False)
         there = [target.real + real[len(source.real) :] for real in tree]
         return [*tree, *self._missing(target), *there]
 
-    def _stand(self, place: Place) -> _Stand | None:
+    def _stand(self, place: Place, *, read: bool) -> Stand | None:
         try:
             with self._fence.enter(place) as (above, name):
-                return _stand_at(above, name)
+                return stand_at(above, name, place.path, read=read)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except OSError as error:
-            raise failed_edit(place.path, error) from error
+
+    def _there(self, place: Place, expect: str | None) -> Stand:
+        """What stands at a place that is to be moved or removed."""
+        stand = self._stand(place, read=True)
+        if stand is None:
+            raise failed_edit(place.path, OSError(errno.ENOENT, ""))
+        if stand.kind == "other":
+            raise failed_edit(place.path, OSError(errno.ENXIO, ""))
+        if expect is not None and stand.kind == "link":
+            stand_read = self._stand(self._fence.judge(place.path), read=True)
+            _check_hash(place, stand_read, expect)
+        else:
+            _check_hash(place, stand, expect)
+        return stand
 
     def _missing(self, place: Place) -> list[str]:
         """The real paths of the folders that have to be made above a place."""
         missing: list[str] = []
         real = os.path.dirname(place.real)
-        while is_below(real, place.base) and not os.path.lexists(real):
+        while real != place.base and not os.path.lexists(real):
             missing.append(real)
             real = os.path.dirname(real)
         return missing[::-1]
 
-    def _tree(self, place: Place, stand: _Stand | None) -> list[str]:
+    def _tree(self, place: Place, stand: Stand, *, removed: bool) -> list[str]:
         """The real paths of a place and of all in it."""
-        found = [place.real]
-        if stand is None or stand.kind != "dir":
-            return found
-        for real in found:
-            if not os.path.isdir(real) or os.path.islink(real):
-                continue
-            within = self._fence.judge(real, follow=False)
-            fd = self._fence.open(within, FOLDER_FLAGS)
-            try:
-                found += [os.path.join(real, name) for name in sorted(os.listdir(fd))]
-            finally:
-                os.close(fd)
-        return [real for real in found if real not in self._kept]
-
-    def _check_file(self, place: Place, stand: _Stand | None) -> None:
-        if not place.parts or (stand is not None and stand.kind == "dir"):
-            raise failed_edit(place.path, OSError(errno.EISDIR, ""))
-        if stand is None:
-            return
-        if stand.kind != "file":
-            raise failed_edit(place.path, OSError(errno.ENXIO, ""))
-        if not stand.found.st_mode & 0o222:
-            raise failed_edit(place.path, OSError(errno.EACCES, ""))
-        if stand.side.data is None:
-            raise too_big(place.path, EDIT_MAX_BYTES)
-
-    def _check_there(self, place: Place, stand: _Stand | None) -> None:
-        if stand is None:
-            raise failed_edit(place.path, OSError(errno.ENOENT, ""))
-        if stand.kind == "other":
-            raise failed_edit(place.path, OSError(errno.ENXIO, ""))
+        if stand.kind != "dir":
+            return [place.real]
+        if self._fence.is_hidden(stand.found):
+            raise denied_outside(place.path, self._fence.root)
+        aside = set(self._aside)
+        return [
+            real for real in list_tree(self._fence, place, removed=removed) if real not in aside
+        ]
 
     def _keep(self, reals: Iterable[str]) -> None:
         """Have the keeper keep what it was not told of yet, before it changes."""
-        new = [shown for shown in map(self._fence.show, reals) if shown not in self._named]
-        if self._keeper is not None and new:
-            self._keeper.before(tuple(dict.fromkeys(new)))
-        self._named.update(dict.fromkeys(new))
+        if self._keeper is None:
+            return
+        shown = dict.fromkeys(map(self._fence.show, reals))
+        new = tuple(path for path in shown if path not in self._named)
+        if new:
+            self._keeper.before(new)
+            self._named.update(dict.fromkeys(new))
 
     # Each kind of edit
 
-    def _put(self, edit: Put) -> None:
-        place = self._fence.judge(edit.path)
-        if len(edit.data) > EDIT_MAX_BYTES:
-            raise too_big(edit.path, EDIT_MAX_BYTES)
-        try:
-            with self._fence.enter(place, self._make) as (above, name):
-                stand = _stand_at(above, name)
-                self._check_file(place, stand)
-                _check_hash(place, stand, edit.expect)
-                self._write(place, edit, stand, above, name)
-        except OSError as error:
-            raise failed_edit(edit.path, error) from error
-
-    def _write(self, place: Place, edit: Put, stand: _Stand | None, above: int, name: str) -> None:
-        mode = edit.mode if stand is None or edit.mode is not None else stand.side.mode
-        if stand is not None and stand.side == Side.of(edit.data, mode or 0):
-            return
-        temporary = _write_beside(above, edit.data, mode)
-        try:
-            if stand is None:
-                os.link(temporary, name, src_dir_fd=above, dst_dir_fd=above, follow_symlinks=False)
-                self._undo.append(lambda: self._drop(place))
-                os.unlink(temporary, dir_fd=above)
-            else:
-                kept = self._put_aside(place, above, name)
-                os.rename(temporary, name, src_dir_fd=above, dst_dir_fd=above)
-                self._undo.append(lambda: self._put_back(place, kept))
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=above)
-            raise
-        _sync(above)
-        written = os.stat(name, dir_fd=above, follow_symlinks=False)
-        after = Side.of(edit.data, stat.S_IMODE(written.st_mode))
+    def _put(self, edit: Put, place: Place) -> None:
+        with self._fence.enter(place, self._make) as (above, name):
+            stand = stand_at(above, name, place.path)
+            _check_put(edit, place, stand)
+            if stand is not None and not os.access(name, os.W_OK, dir_fd=above):
+                raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+            mode = stand.side.mode if stand is not None and edit.mode is None else edit.mode
+            after = Side.of(edit.data, (mode or 0) & 0o777)
+            if stand is not None and stand.side.is_same(after):
+                return
+            temporary = write_beside(above, edit.data, mode, stand.found if stand else None)
+            try:
+                self._place_file(place, above, temporary, stand)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=above)
+                raise
+            sync_folder(above)
+            if mode is None:
+                made = os.stat(name, dir_fd=above, follow_symlinks=False)
+                after = Side.of(edit.data, stat.S_IMODE(made.st_mode))
         self.ledger.put(place.shown, stand.side if stand else None, after)
 
-    def _put_aside(self, place: Place, above: int, name: str) -> str:
-        """Give what stands there a second name, under which it outlives what comes."""
-        kept = _new_name()
-        os.link(name, kept, src_dir_fd=above, dst_dir_fd=above, follow_symlinks=False)
-        self._kept.append(os.path.join(os.path.dirname(place.real), kept))
-        return kept
+    def _place_file(self, place: Place, above: int, temporary: str, stand: Stand | None) -> None:
+        name = place.parts[-1]
+        if stand is None:
+            move_to_free(above, temporary, above, name)
+            self._undo.append((place.shown, lambda: self._drop(place)))
+            return
+        kept = give_second_name(above, name)
+        self._aside.append(os.path.join(os.path.dirname(place.real), kept))
+        was = os.stat(name, dir_fd=above, follow_symlinks=False)
+        if file_identity(was) != file_identity(stand.found):
+            raise changed_since(place.path)
+        os.rename(temporary, name, src_dir_fd=above, dst_dir_fd=above)
+        self._undo.append((place.shown, lambda: self._put_back(place, kept)))
+
+    def _make_dir(self, place: Place) -> None:
+        if not place.parts or self._stand(place, read=False) is not None:
+            return
+        with self._fence.enter(place, self._make) as (above, name):
+            self._make(above, name, place.real)
+        self.ledger.put(place.shown, None, Side())
+
+    def _make(self, above: int, name: str, real: str) -> None:
+        self._keep((real,))
+        os.mkdir(name, dir_fd=above)
+        place = self._fence.judge(real, follow=False)
+        self._undo.append((place.shown, lambda: self._drop_dir(place)))
+
+    def _remove(self, edit: Remove, place: Place) -> None:
+        stand = self._there(place, edit.expect)
+        kept = new_name()
+        with self._fence.enter(place) as (above, name):
+            os.rename(name, kept, src_dir_fd=above, dst_dir_fd=above)
+            self._undo.append((place.shown, lambda: self._put_back(place, kept)))
+            self._aside.append(os.path.join(os.path.dirname(place.real), kept))
+            self._check_same(place, above, kept, stand)
+            sync_folder(above)
+        self.ledger.remove(place.shown, stand.side)
+
+    def _move(self, edit: Move, source: Place, target: Place) -> None:
+        stand = self._there(source, edit.expect)
+        with (
+            self._fence.enter(source) as (old_above, old),
+            self._fence.enter(target, self._make) as (new_above, new),
+        ):
+            try:
+                move_to_free(old_above, old, new_above, new)
+            except (FileExistsError, NotADirectoryError) as error:
+                raise stands_already(edit.target) from error
+            self._undo.append((source.shown, lambda: self._move_back(source, target)))
+            self._check_same(source, new_above, new, stand)
+            sync_folder(new_above)
+            sync_folder(old_above)
+        self._aside = [_rebased(real, source.real, target.real) for real in self._aside]
+        self.ledger.move(source.shown, target.shown, stand.side)
+
+    @staticmethod
+    def _check_same(place: Place, above: int, name: str, stand: Stand) -> None:
+        """See that what was renamed is what was looked at."""
+        found = os.stat(name, dir_fd=above, follow_symlinks=False)
+        is_same = (found.st_dev, found.st_ino) == (stand.found.st_dev, stand.found.st_ino)
+        if not is_same or (stand.kind == "file" and found.st_mtime_ns != stand.found.st_mtime_ns):
+            raise changed_since(place.path)
+
+    # Undoing each
 
     def _put_back(self, place: Place, kept: str) -> None:
         with self._fence.enter(place) as (above, name):
@@ -288,151 +353,50 @@ class _Work:
         with self._fence.enter(place) as (above, name):
             os.unlink(name, dir_fd=above)
 
-    def _make(self, above: int, name: str, real: str) -> None:
-        self._keep((real,))
-        os.mkdir(name, dir_fd=above)
-
-        def undo() -> None:
-            with self._fence.enter(self._fence.judge(real, follow=False)) as (folder, own):
-                os.rmdir(own, dir_fd=folder)
-
-        self._undo.append(undo)
-
-    def _make_dir(self, edit: MakeDir) -> None:
-        place = self._fence.judge(edit.path)
-        if not place.parts or self._stand(place) is not None:
-            return
-        try:
-            with self._fence.enter(place, self._make) as (above, name):
-                self._make(above, name, place.real)
-        except OSError as error:
-            raise failed_edit(edit.path, error) from error
-        self.ledger.put(place.shown, None, Side())
-
-    def _remove(self, edit: Remove) -> None:
-        place = self._own(edit.path)
-        kept = _new_name()
-        try:
-            with self._fence.enter(place) as (above, name):
-                stand = _stand_at(above, name)
-                self._check_there(place, stand)
-                _check_hash(place, stand, edit.expect)
-                os.rename(name, kept, src_dir_fd=above, dst_dir_fd=above)
-                self._undo.append(lambda: self._put_back(place, kept))
-                self._kept.append(os.path.join(os.path.dirname(place.real), kept))
-                _sync(above)
-        except OSError as error:
-            raise failed_edit(edit.path, error) from error
-        self.ledger.remove(place.shown, stand.side if stand else Side())
-
-    def _move(self, edit: Move) -> None:
-        source, target = self._own(edit.source), self._own(edit.target)
-        try:
-            with self._fence.enter(source) as (from_fd, old):
-                stand = _stand_at(from_fd, old)
-                self._check_there(source, stand)
-                _check_hash(source, stand, edit.expect)
-                with self._fence.enter(target, self._make) as (to_fd, new):
-                    if _stand_at(to_fd, new) is not None:
-                        raise stands_already(edit.target)
-                    os.rename(old, new, src_dir_fd=from_fd, dst_dir_fd=to_fd)
-                    self._undo.append(lambda: self._move_back(source, target))
-                    _sync(to_fd)
-                _sync(from_fd)
-        except OSError as error:
-            raise failed_edit(edit.source, error) from error
-        self._kept = [_rebased(real, source.real, target.real) for real in self._kept]
-        self.ledger.move(source.shown, target.shown, stand.side if stand else Side())
+    def _drop_dir(self, place: Place) -> None:
+        with self._fence.enter(place) as (above, name):
+            os.rmdir(name, dir_fd=above)
 
     def _move_back(self, source: Place, target: Place) -> None:
         with (
-            self._fence.enter(target) as (to_fd, new),
-            self._fence.enter(source) as (from_fd, old),
+            self._fence.enter(target) as (new_above, new),
+            self._fence.enter(source) as (old_above, old),
         ):
-            os.rename(new, old, src_dir_fd=to_fd, dst_dir_fd=from_fd)
-        self._kept = [_rebased(real, target.real, source.real) for real in self._kept]
+            move_to_free(new_above, new, old_above, old)
+        self._aside = [_rebased(real, target.real, source.real) for real in self._aside]
 
 
-def _stand_at(above: int, name: str) -> _Stand | None:
-    try:
-        found = os.stat(name, dir_fd=above, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    if stat.S_ISDIR(found.st_mode):
-        return _Stand("dir", Side(), found)
-    if stat.S_ISLNK(found.st_mode):
-        return _Stand("link", Side(), found)
-    if not stat.S_ISREG(found.st_mode):
-        return _Stand("other", Side(), found)
-    fd = os.open(name, FILE_FLAGS, dir_fd=above)
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            return _Stand("other", Side(), found)
-        return _Stand("file", _read_side(fd, found), found)
-    finally:
-        os.close(fd)
+def _check_put(edit: Put, place: Place, stand: Stand | None) -> None:
+    """Whether a file may be written over what stands at its place."""
+    if len(edit.data) > EDIT_MAX_BYTES:
+        raise too_big_to_write(edit.path, EDIT_MAX_BYTES)
+    if not place.parts or edit.path.endswith("/") or (stand is not None and stand.kind == "dir"):
+        raise failed_edit(place.path, OSError(errno.EISDIR, ""))
+    if stand is not None:
+        if stand.kind != "file":
+            raise failed_edit(place.path, OSError(errno.ENXIO, ""))
+        if not stand.found.st_mode & 0o222:  # for which the system would not ask
+            raise failed_edit(place.path, OSError(errno.EACCES, ""))
+        if stand.found.st_size > EDIT_MAX_BYTES:
+            raise too_big(place.path, EDIT_MAX_BYTES)
+    _check_hash(place, stand, edit.expect)
 
 
-def _read_side(fd: int, found: os.stat_result) -> Side:
-    mode = stat.S_IMODE(found.st_mode)
-    digest = hashlib.sha256()
-    pieces: list[bytes] | None = []
-    total = 0
-    while piece := os.read(fd, _CHUNK):
-        digest.update(piece)
-        total += len(piece)
-        if total > EDIT_MAX_BYTES:
-            pieces = None
-        if pieces is not None:
-            pieces.append(piece)
-    data = None if pieces is None else b"".join(pieces)
-    return Side(data=data, hash=digest.hexdigest(), mode=mode)
-
-
-def _check_hash(place: Place, stand: _Stand | None, expect: str | None) -> None:
-    if expect is None:
-        return
+def _check_hash(place: Place, stand: Stand | None, expect: str | None) -> None:
     if expect == ABSENT:
         if stand is not None:
             raise stands_already(place.path)
-        return
-    if stand is None or (stand.kind == "file" and stand.side.hash != expect):
+    elif expect is not None and (stand is None or stand.side.hash != expect):
         raise changed_since(place.path)
 
 
-def _write_beside(above: int, data: bytes, mode: int | None) -> str:
-    """Write a new file in a folder, safe on the disk; its name."""
-    name = _new_name()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(name, flags, 0o666, dir_fd=above)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        if mode is not None:
-            os.fchmod(fd, mode & 0o777)
-        os.fsync(fd)
-    except BaseException:
-        os.unlink(name, dir_fd=above)
-        raise
-    finally:
-        os.close(fd)
-    return name
-
-
-def _new_name() -> str:
-    return f".towline-{secrets.token_hex(8)}"
-
-
-def _sync(above: int) -> None:
-    """Make a folder's names safe on the disk, where the system can."""
-    with suppress(OSError):
-        fd = os.open(".", FOLDER_FLAGS, dir_fd=above)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+def _self_and_above(real: str) -> Iterator[str]:
+    while True:
+        yield real
+        above = os.path.dirname(real)
+        if above == real:
+            return
+        real = above
 
 
 def _rebased(real: str, source: str, target: str) -> str:

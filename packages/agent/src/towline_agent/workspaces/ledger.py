@@ -13,7 +13,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """A file, a link or a folder before or after."""
 
     data: bytes | None = None
-    """A file's bytes, if they were read."""
+    """A file's bytes; `None` for what is no file, or too large for a diff."""
     hash: str | None = None
     """A file's content hash; `None` for what is no file."""
     mode: int | None = None
@@ -23,6 +23,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, data: bytes, mode: int) -> "Side":
         """A file that was read whole."""
         return cls(data=data, hash=hash_bytes(data), mode=mode)
+
+    def is_same(self, other: "Side") -> bool:
+        """Whether it is the same content with the same mode."""
+        return (self.hash, self.mode) == (other.hash, other.mode)
 
 
 class _Entry(msgspec.Struct, kw_only=True):
@@ -103,9 +107,15 @@ def _change(entry: _Entry) -> FileChange:
         diff = diff_bytes(
             before and before.data, after and after.data, entry.path, source=entry.source
         )
+    modes = (before.mode, after.mode) if before and after else (None, None)
+    if modes[0] == modes[1]:
+        modes = (None, None)
     return FileChange(
         path=_told(entry.path),
         kind=kind,
+        source=None if entry.source is None else _told(entry.source),
+        before_mode=modes[0],
+        after_mode=modes[1],
         before=before.hash if before else None,
         after=after.hash if after else None,
         diff=diff.text if diff else None,

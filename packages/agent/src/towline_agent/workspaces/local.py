@@ -6,21 +6,31 @@ import os
 import stat
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from towline_agent.workspaces.base import Edit, FileData, Keeper, ProgramResult, Walk
 from towline_agent.workspaces.edit import apply_edits
-from towline_agent.workspaces.fence import FILE_FLAGS, Fence
+from towline_agent.workspaces.fence import FILE_FLAGS, FOLDER_FLAGS, Fence, is_below
 from towline_agent.workspaces.paths import failed_path, too_big
 from towline_agent.workspaces.program import run_program
+from towline_agent.workspaces.sandbox import Confinement
 from towline_agent.workspaces.threads import FILES, run_to_the_end
 from towline_agent.workspaces.walk import walk_folder
 from towline_protocol import FileChange, Process
 
-__all__ = ["READ_MAX_BYTES", "LocalWorkspace"]
+__all__ = ["READ_MAX_BYTES", "LocalWorkspace", "OpenFolder"]
 
 READ_MAX_BYTES: Final = 16 * 2**20
 """Bytes of one file that are read into memory; source and logs of any use are smaller."""
+
+
+class OpenFolder(NamedTuple):
+    """A folder that is held open, so that what is searched is what was judged."""
+
+    fd: int
+    """The open folder; whoever asked for it closes it."""
+    hidden: tuple[str, ...]
+    """What must not be looked at, as paths below it."""
 
 
 class LocalWorkspace:
@@ -31,6 +41,10 @@ class LocalWorkspace:
         hidden: Folders that count as outside even where they lie in the root, such as the one in
             which towline keeps its own data (A5.8).
         keeper: Told of every path that edits touch.
+        sandbox: Whether programs run in one: one of `SANDBOXES` (A5.21).
+
+    Raises:
+        UsageError: There is no such choice.
     """
 
     def __init__(
@@ -39,10 +53,13 @@ class LocalWorkspace:
         *,
         hidden: Sequence[str | os.PathLike[str]] = (),
         keeper: Keeper | None = None,
+        sandbox: str = "auto",
     ) -> None:
         self.root = os.path.abspath(root)
         """The folder, absolute, as the model is told it."""
         self._fence = Fence(self.root, tuple(os.path.abspath(folder) for folder in hidden))
+        self.confinement = Confinement(self.root, mode=sandbox, hidden=self._fence.hidden)
+        """What its programs are kept in by."""
         self._keeper = keeper
         self._turn = threading.Lock()  # one edit at a time, as a keeper is promised
 
@@ -72,7 +89,7 @@ class LocalWorkspace:
             ToolError: A file is not as an edit expects it, something stands at the target of a
                 move, or the disk refuses.
         """
-        return tuple(await run_to_the_end(FILES.run(lambda: self._apply(edits))))
+        return await run_to_the_end(FILES.run(lambda: self._apply(edits)))
 
     async def run(
         self,
@@ -84,7 +101,7 @@ class LocalWorkspace:
         stdin: bytes = b"",
         network: bool = False,
     ) -> ProgramResult:
-        """Run a program in its own process group and session.
+        """Run a program in its own process group and session, in a sandbox if there is one.
 
         Args:
             argv: The program and its arguments; no shell reads them.
@@ -104,7 +121,19 @@ class LocalWorkspace:
             on_start=on_start,
             on_output=on_output,
             stdin=stdin,
+            network=network,
+            confinement=self.confinement,
+            writable=self._fence.granted,
         )
+
+    async def open_folder(self, path: str) -> OpenFolder:
+        """Open a folder for a program of ours that only reads, such as a search.
+
+        Raises:
+            ToolDenied: The path leads outside.
+            ToolError: It is missing, no folder or unreadable.
+        """
+        return await FILES.run(lambda: self._open_folder(path))
 
     def grant(self, paths: frozenset[str]) -> Self:
         """The same folder, with these real, absolute paths outside reachable too."""
@@ -113,7 +142,17 @@ class LocalWorkspace:
         granted._fence = Fence(fence.root, fence.hidden, fence.granted | paths)
         return granted
 
-    def _apply(self, edits: tuple[Edit, ...]) -> list[FileChange]:
+    def _open_folder(self, path: str) -> OpenFolder:
+        place = self._fence.judge(path)
+        try:
+            fd = self._fence.open(place, FOLDER_FLAGS)
+        except OSError as error:
+            raise failed_path(path, error) from error
+        reals = (os.path.realpath(folder) for folder in self._fence.hidden)
+        hidden = (os.path.relpath(real, place.real) for real in reals if is_below(real, place.real))
+        return OpenFolder(fd, tuple(hidden))
+
+    def _apply(self, edits: tuple[Edit, ...]) -> tuple[FileChange, ...]:
         with self._turn:
             return apply_edits(self._fence, self._keeper, edits)
 

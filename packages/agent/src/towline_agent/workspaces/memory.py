@@ -20,6 +20,7 @@ from towline_agent.workspaces.base import (
     Walk,
 )
 from towline_agent.workspaces.fence import is_below
+from towline_agent.workspaces.ignore import IGNORE_FILE, Ignore
 from towline_agent.workspaces.ledger import Ledger, Side
 from towline_agent.workspaces.paths import (
     changed_since,
@@ -99,14 +100,19 @@ class MemoryWorkspace:
         tree = _Tree(self)
         if tree.kind(place) != "dir":
             raise self._missing(path, errno.ENOTDIR)
-        found: list[DirEntry] = []
-        for name in tree.below(place):
-            below = name if place == "." else name[len(place) + 1 :]
-            in_git = "/.git/" in f"/{below}"
-            if not in_git if deep else "/" not in below:
-                size = len(tree.files.get(name, b""))
-                found.append(DirEntry(name=below, kind=tree.kind(name) or "", size=size))
-        return Walk(tuple(sorted(found, key=lambda entry: entry.name)))
+        ignore = None if ignored else tree.ignore_above(place)
+        found = tree.list_below(place, ignore, deep=deep)
+        skip = 0 if place == "." else len(place) + 1
+        entries = [
+            DirEntry(
+                name=name[skip:],
+                kind=tree.kind(name) or "",
+                size=len(tree.files.get(name, b"")),
+                mtime_ns=self.times.get(name, 0),
+            )
+            for name in found
+        ]
+        return Walk(tuple(sorted(entries, key=lambda entry: entry.name)))
 
     async def apply(self, edits: tuple[Edit, ...]) -> tuple[FileChange, ...]:
         """Change files: all of it or none."""
@@ -207,8 +213,43 @@ class _Tree:
     def below(self, place: str) -> Iterator[str]:
         """All names in a folder."""
         for name in (*self.files, *self.folders):
-            if (place == "." and not name.startswith(("/", "."))) or name.startswith(f"{place}/"):
+            inside = name != "." and not name.startswith("/")
+            if inside if place == "." else name.startswith(f"{place}/"):
                 yield name
+
+    def list_below(self, place: str, ignore: Ignore | None, *, deep: bool) -> Iterator[str]:
+        """The names in a folder, without what is left out."""
+        if ignore is not None:
+            ignore = self._ignore_in(place, ignore)
+        above = "" if place == "." else f"{place}/"
+        for path in list(self.below(place)):
+            name = path.removeprefix(above)
+            if "/" in name or (deep and name == ".git"):
+                continue
+            is_dir = path in self.folders
+            if ignore is not None and ignore.leaves_out(path, name, is_dir=is_dir):
+                continue
+            yield path
+            if deep and is_dir:
+                yield from self.list_below(path, ignore, deep=True)
+
+    def ignore_above(self, place: str) -> Ignore:
+        """What the files above a folder leave out in it; nothing when it is left out itself."""
+        exclude = self.files.get(".git/info/exclude", b"")
+        ignore = Ignore().within("", exclude.decode("utf-8-sig", "replace"))
+        parts = () if place == "." else tuple(place.split("/"))
+        if place.startswith("/"):
+            return Ignore()
+        for depth, name in enumerate(parts):
+            ignore = self._ignore_in("/".join(parts[:depth]) or ".", ignore)
+            if ignore.leaves_out("/".join(parts[: depth + 1]), name, is_dir=True):
+                return Ignore()
+        return ignore
+
+    def _ignore_in(self, folder: str, ignore: Ignore) -> Ignore:
+        above = "" if folder == "." else folder
+        text = self.files.get(posixpath.join(above, IGNORE_FILE), b"")
+        return ignore.within(above, text.decode("utf-8-sig", "replace"))
 
     def make_above(self, place: str, path: str) -> None:
         for folder in _above(place):

@@ -11,9 +11,13 @@ __all__ = [
     "failed_edit",
     "failed_path",
     "failed_program",
+    "failed_undo",
+    "holds_too_much",
     "moved_into_itself",
     "stands_already",
     "too_big",
+    "too_big_to_write",
+    "too_many",
     "whole_root",
 ]
 
@@ -67,6 +71,15 @@ def failed_edit(path: str, error: OSError) -> ToolError:
     return failed_path(path, error) if reason is None else ToolError(reason.format(path=path))
 
 
+def failed_undo(paths: list[str]) -> ToolError:
+    """The error for edits that failed and could not all be taken back."""
+    named = ", ".join(map(repr, paths))
+    return ToolError(
+        f"The edits failed, and these could not be made as they were: {named}. Look at them before "
+        "you go on; what stood there may be beside them under a name that begins with `.towline-`."
+    )
+
+
 def changed_since(path: str) -> ToolError:
     """The error for a file that is not what an edit expects (A5.63)."""
     return ToolError(f"{path!r} changed since you looked; read it again before you change it.")
@@ -76,6 +89,14 @@ def stands_already(path: str) -> ToolError:
     """The error for a target where something stands."""
     return ToolError(
         f"There is something at {path!r} already; choose another path, or remove it first."
+    )
+
+
+def holds_too_much(path: str, names: int, size: int) -> ToolError:
+    """The error for a folder that holds more than could be undone."""
+    return ToolError(
+        f"{path!r} holds more than {names} names or {size // 2**20} MiB, too much to be undone "
+        "later; use a program for it, such as `mv` or `rm`, or take parts of it."
     )
 
 
@@ -110,3 +131,16 @@ def too_big(path: str, limit: int) -> ToolError:
         f"{path!r} is larger than {limit // 2**20} MiB, too large to read at once; look at parts "
         "of it with a program, such as `head`, `tail` or `grep`."
     )
+
+
+def too_big_to_write(path: str, limit: int) -> ToolError:
+    """The error for content over the bound of one write."""
+    return ToolError(
+        f"The content for {path!r} is larger than {limit // 2**20} MiB, too large to be written at "
+        "once; have a program write it."
+    )
+
+
+def too_many(count: int, limit: int) -> ToolError:
+    """The error for a batch with too many edits."""
+    return ToolError(f"{count} edits at once are too many; make {limit} of them at most.")

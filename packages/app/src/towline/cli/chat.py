@@ -13,7 +13,7 @@ from towline.cli.command import name_command
 from towline.cli.keyboard import Keyboard, open_keyboard
 from towline.cli.leaving import say_goodbye
 from towline.cli.page import Page
-from towline.cli.slash import HELP, LISTED, Command, find_command, list_lines
+from towline.cli.slash import HELP, LISTED, Command, find_command, list_lines, list_own
 from towline_client import (
     Client,
     Clock,
@@ -332,11 +332,12 @@ class _Talk:
         match command.name:
             case "/help":
                 self._page.say(HELP)
+                self._run(self._help())
             case "/quit":
                 self._leave()
-            case "/new":
+            case "/new" | "/clear":
                 self._run(self._switch(None))
-            case "/sessions":
+            case "/resume":
                 self._run(self._list())
             case "/interrupt" if self._view.turn is None:
                 self._page.say("Nothing runs.")
@@ -385,6 +386,10 @@ class _Talk:
         turn = self._view.turn
         self._run(self._session.interrupt(None if turn is None else turn.id))
 
+    async def _help(self) -> None:
+        for line in await list_own(self._session):
+            self._page.say(line)
+
     async def _list(self) -> None:
         found = (await self._client.list_sessions(limit=LISTED)).sessions
         for line in list_lines(found):
@@ -399,7 +404,7 @@ class _Talk:
         if words.isascii() and words.isdigit() and 1 <= int(words[:3]) <= len(rows):
             self._run(self._switch(rows[int(words[:3]) - 1].id))
         elif words:
-            self._page.say(f"{words[:20]!r} is none of them; /sessions lists them again.")
+            self._page.say(f"{words[:20]!r} is none of them; /resume lists them again.")
 
     async def _switch(self, session_id: SessionId | None) -> None:
         following = await _open(self._client, session_id, self._new, self._page)

@@ -157,16 +157,37 @@ def chat(
 
 @app.command()
 def run(
-    prompt: Annotated[str, typer.Argument(help="What to do.")],
+    prompt: Annotated[
+        str | None, typer.Argument(help="What to do; left out or -, standard input says it.")
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
     ] = None,
-    auto: Annotated[bool, typer.Option("--auto", help="Run every tool without asking.")] = False,
+    mode: Annotated[str, typer.Option(help="ask, accept_edits, auto or plan.")] = "ask",
+    auto: Annotated[bool, typer.Option("--auto", help="Short for --mode auto.")] = False,
+    max_cost: Annotated[
+        float | None, typer.Option(help="US dollars that it may cost, where prices are known.")
+    ] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Requests that it may make.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Each event as a line of JSON.")] = False,
 ) -> None:
-    """Do one turn in this folder, without a server."""
-    from towline.cli.run import run_once
+    """Do one turn in this folder, without a server.
 
-    _run(run_once(prompt, model, auto=auto, console=Console(highlight=False)))
+    The answer goes to standard output and all else beside it. What is piped in is attached. It
+    exits with 0 when it is done, 1 when it failed, 3 when something was denied since nobody could
+    be asked, 4 when a bound ended it, 130 after Ctrl+C.
+    """
+    from towline.cli.run import RunWish, run_once
+
+    wish = RunWish(
+        prompt=prompt,
+        model=model,
+        mode="auto" if auto else mode,
+        max_cost=max_cost,
+        max_steps=max_steps,
+        as_json=as_json,
+    )
+    _run(run_once(wish, answer=Console(highlight=False)))
 
 
 @app.command()

@@ -1,59 +1,89 @@
 """`towline run`: one turn in this folder, without a server."""
 
-import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Final
 
+import msgspec
 from rich.console import Console
-from rich.markup import escape
 
-from towline.assistant import INSTRUCTIONS, NAME
+from towline.assistant import INSTRUCTIONS, NAME, tools_for
 from towline.cli.attach import find_server
 from towline.cli.command import name_command
-from towline.cli.visible import show_line, show_prose, show_visible
+from towline.cli.run_input import make_prompt, read_input
+from towline.cli.run_screen import JsonLines, Output, RunScreen
+from towline.cli.visible import show_visible
 from towline.local import FetchProgress
 from towline.models import Models, find_model
 from towline.paths import find_paths
 from towline.picks import Picks
 from towline.providers.reach import open_reach
-from towline_agent import Agent, find_tools
-from towline_protocol import (
-    DENY,
-    Event,
-    Notice,
-    PermissionRequested,
-    TextDelta,
-    ToolEnded,
-    ToolProposed,
-    Waiting,
-)
+from towline_agent import MODES, Agent, LocalWorkspace, find_instructions, find_tools
+from towline_protocol import Limits, Text, TowlineError, UsageError
 from towline_server import load_config
 
-__all__ = ["RunScreen", "run_once", "say_loading"]
+__all__ = ["CUT_SHORT", "DENIED", "RunWish", "follow_run", "run_once", "say_loading"]
 
-_ANSWERS: Final = {"y": "allow_once", "s": "allow_session", "n": DENY}
+CUT_SHORT: Final = 4
+"""The exit code when a bound ended the turn: steps, cost, time or the length of an answer."""
+DENIED: Final = 3
+"""The exit code when a call was denied since nobody was there to allow it."""
 
 
-async def run_once(prompt: str, named: str | None, *, auto: bool, console: Console) -> int:
+class RunWish(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line asks for."""
+
+    prompt: str | None = None
+    """What to do; `None` when it comes by standard input."""
+    model: str | None = None
+    """`provider/model`, or the path of a GGUF file; `None` for the usual one."""
+    mode: str = "ask"
+    """The permission mode."""
+    max_cost: float | None = None
+    """US dollars that the turn may cost."""
+    max_steps: int | None = None
+    """Requests that the turn may make."""
+    as_json: bool = False
+    """Whether a program reads it."""
+
+
+async def run_once(
+    wish: RunWish, *, answer: Console, told: Console | None = None, stdin: int | None = None
+) -> int:
     """Do one turn and print it as it comes.
 
+    Args:
+        wish: What is asked for.
+        answer: Where the answer goes: standard output.
+        told: Where all else goes; standard error when left out.
+        stdin: The file descriptor that is read when it is no terminal; `None` for standard input.
+
+    Returns:
+        The exit code: 0, `DENIED` or `CUT_SHORT`.
+
     Raises:
-        TowlineError: The model cannot be had, or the turn failed.
+        TowlineError: The wish does not hold, the model cannot be had, or the turn failed.
     """
+    limits = _check(wish)
+    told = told or Console(stderr=True, highlight=False)
+    given = read_input(sys.stdin.fileno() if stdin is None else stdin)
+    here = Path.cwd()
+    prompt = await make_prompt(wish.prompt, given, LocalWorkspace(here))
     paths = find_paths()
     config = load_config(paths.config_file, os.environ, data_dir=paths.data_dir)
     picks, reach = Picks(config.data_dir), open_reach()
     choice = await find_model(
-        named or config.model, reach.environ, picks=picks, stored=reach.stored
+        wish.model or config.model, reach.environ, picks=picks, stored=reach.stored
     )
     found = find_tools(config.tools)
-    screen = RunScreen(console)
+    screen = RunScreen(answer, told)
+    output: Output = JsonLines(answer) if wish.as_json else screen
     for notice in found.notices:
-        console.print(escape(show_visible(notice)), soft_wrap=True, style="dim", emoji=False)
+        screen.line(show_visible(notice))
     async with AsyncExitStack() as stack:
-        told = Console(stderr=True, highlight=False)  # an answer that is piped on stays alone
         with FetchProgress(told) as progress:
             models = Models(
                 choice, reach=reach, on_progress=progress.advance, on_note=progress.note
@@ -65,23 +95,60 @@ async def run_once(prompt: str, named: str | None, *, auto: bool, console: Conso
                 await models.local.start()
         connection = await models.connect(choice.model)
         fallbacks = [(await models.connect(name)).provider for name in config.fallbacks]
+        words = await find_instructions(LocalWorkspace(here))
         agent = Agent(
             connection.provider,
             fallbacks=fallbacks,
             name=NAME,
-            instructions=INSTRUCTIONS,
-            tools=found.tools,
-            mode="auto" if auto else "ask",
-            answer=screen.ask if sys.stdin.isatty() else None,
+            instructions="\n\n".join(part for part in (INSTRUCTIONS, words) if part),
+            tools=tools_for(found.tools, connection.provider.model),
+            mode=wish.mode,
+            limits=limits,
+            answer=screen.ask if _somebody(given, wish) else None,
         )
         stack.push_async_callback(agent.aclose)
-        async with agent.stream(prompt) as events:
-            async for event in events:
-                screen.show(event)
-        screen.end()
-    if named and not choice.local:
+        code = await follow_run(agent, prompt, output)
+    if wish.model and not choice.local:
         picks.remember(choice.model)  # once it has answered: a mistyped one must not come back
-    return 0
+    return code
+
+
+async def follow_run(agent: Agent, prompt: str | Sequence[Text], output: Output) -> int:
+    """Show a run from its first event to its last; gives the exit code.
+
+    Raises:
+        TowlineError: The turn failed.
+    """
+    async with agent.stream(prompt) as events:
+        try:
+            async for event in events:
+                output.show(event)
+        except TowlineError:
+            output.end(None)
+            raise
+    result = events.result
+    output.end(result)
+    if output.denied:
+        return DENIED
+    return 0 if result is not None and result.stop_reason == "end_turn" else CUT_SHORT
+
+
+def _check(wish: RunWish) -> Limits:
+    if wish.mode not in MODES:
+        raise UsageError(f"There is no mode {wish.mode!r}; the modes are: {', '.join(MODES)}.")
+    if wish.max_cost is not None and not 0 < wish.max_cost < 1e6:
+        raise UsageError(f"--max-cost {wish.max_cost:g} is no bound; give dollars, such as 0.50.")
+    if wish.max_steps is not None and wish.max_steps < 1:
+        raise UsageError(f"--max-steps {wish.max_steps} is no bound; give 1 or more.")
+    usual = Limits(max_cost=wish.max_cost)
+    if wish.max_steps is None:
+        return usual
+    return msgspec.structs.replace(usual, max_steps=wish.max_steps)
+
+
+def _somebody(given: bytes | None, wish: RunWish) -> bool:
+    """Whether a person can be asked: at a terminal, whose lines nobody else reads."""
+    return given is None and not wish.as_json and sys.stdin.isatty()
 
 
 def say_loading(*, beside_server: bool) -> str:
@@ -92,61 +159,3 @@ def say_loading(*, beside_server: bool) -> str:
     return name_command(
         f"{said} It is a second copy: the server that runs has its own, which `towline chat` asks."
     )
-
-
-class RunScreen:
-    """Prints events as lines; streamed text stands as it comes."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._titles: dict[str, str] = {}
-        self._in_text = False
-
-    def show(self, event: Event) -> None:
-        """Print what an event tells, if it tells anything."""
-        match event:
-            case TextDelta():
-                self._in_text = True
-                # A file or another program gets what the model wrote.
-                text = show_prose(event.text) if self._console.is_terminal else event.text
-                self._console.file.write(text)
-                self._console.file.flush()
-            case ToolProposed():
-                self._titles[event.call] = event.title
-            case ToolEnded():
-                title = self._titles.get(event.call, event.call)
-                self._line(f"[dim]· {escape(show_line(title))} — {event.status}[/dim]")
-            case Waiting():
-                self._line(f"[dim]· waiting ({escape(show_line(event.reason))})[/dim]")
-            case Notice():
-                self._line(f"[dim]· {escape(show_visible(event.message))}[/dim]")
-            case _:
-                pass
-
-    def end(self) -> None:
-        """End the line that streamed text stands in."""
-        if self._in_text:
-            self._console.print()
-
-    def _line(self, text: str) -> None:
-        self.end()
-        self._in_text = False
-        self._console.print(text, soft_wrap=True, emoji=False)
-
-    async def ask(self, request: PermissionRequested) -> str:
-        """Ask the person at the terminal."""
-        title, reason = show_line(request.title), show_line(request.reason or "")
-        self._line(f"[bold]{escape(title)}[/bold]  ({escape(reason)})")
-        preview = show_visible(request.preview.text)
-        self._console.print(preview, soft_wrap=True, markup=False, emoji=False, highlight=False)
-        if request.preview.truncated:
-            self._console.print("Part of it is not shown, so it is denied.")
-            return DENY
-        loop = asyncio.get_running_loop()
-        while True:
-            self._console.print("Allow? [y]es, for this [s]ession, [n]o: ", end="", markup=False)
-            said = (await loop.run_in_executor(None, sys.stdin.readline)).strip().lower()
-            if said[:1] in _ANSWERS:
-                return _ANSWERS[said[:1]]
-            if not said:
-                return DENY

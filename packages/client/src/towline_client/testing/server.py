@@ -13,6 +13,7 @@ from towline_client.testing.discovery import describe
 from towline_client.testing.life import LIFE, list_sessions
 from towline_client.testing.log import ScriptedSession, ScriptedStream
 from towline_client.testing.model import MODEL_ANSWERS
+from towline_client.testing.project import PROJECT
 from towline_client.testing.reply import give, part_of, read_body, refuse
 from towline_client.testing.stage import Handler, Stage
 from towline_client.testing.talk import TALK
@@ -30,7 +31,7 @@ from towline_protocol import (
 __all__ = ["ScriptedServer"]
 
 _FIXED: Final[dict[str, Any]] = {**ACCOUNT_ANSWERS, **MODEL_ANSWERS}
-_ON_SESSIONS: Final[dict[str, Handler]] = {**LIFE, **TALK, **CLIENT_CALLS}
+_ON_SESSIONS: Final[dict[str, Handler]] = {**LIFE, **TALK, **CLIENT_CALLS, **PROJECT}
 
 
 async def _echo(turn: ScriptedTurn, text: str) -> None:
@@ -51,6 +52,10 @@ class ScriptedServer:
         self._stage = Stage(script)
         self.sessions = self._stage.sessions
         """Its sessions."""
+        self.paths = self._stage.paths
+        """What stands in the folder of every session."""
+        self.commands = self._stage.commands
+        """Own commands: name to the words of their prompts."""
         self.feed = self._stage.feed
         """The feed of the session list."""
         self.calls: list[Call] = []

@@ -31,6 +31,10 @@ class Stage:
         """Ids of those that are no longer there."""
         self.files: dict[str, bytes] = {}
         """Files by their hash."""
+        self.paths: list[str] = ["README.md", "src/", "src/app.py"]
+        """What stands in the folder of every session."""
+        self.commands: dict[str, str] = {}
+        """Own commands: name to words."""
         self.feed = ScriptedFeed()
         """The feed of the list."""
         self.turns = Turns(script, self.mint)

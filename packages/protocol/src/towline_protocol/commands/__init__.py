@@ -56,6 +56,15 @@ from towline_protocol.commands.model import (
     UsageReport,
     UsageRow,
 )
+from towline_protocol.commands.project import (
+    CommandInfo,
+    CommandList,
+    PathList,
+    RunCommand,
+    SuggestionList,
+    ToolInfo,
+    ToolList,
+)
 from towline_protocol.commands.read import History, RequestList, RequestRow, ViewAnswer
 from towline_protocol.commands.session import (
     CloseSession,
@@ -94,6 +103,8 @@ __all__ = [
     "ClientCallEnded",
     "ClientLimits",
     "CloseSession",
+    "CommandInfo",
+    "CommandList",
     "CreateSession",
     "CreateToken",
     "DeclareTools",
@@ -115,6 +126,7 @@ __all__ = [
     "ModelList",
     "NewToken",
     "Pairing",
+    "PathList",
     "PermissionAnswered",
     "Problem",
     "PromptAccepted",
@@ -128,6 +140,7 @@ __all__ = [
     "RequestList",
     "RequestRow",
     "Resend",
+    "RunCommand",
     "SendPrompt",
     "SendResult",
     "SessionDeleted",
@@ -135,8 +148,11 @@ __all__ = [
     "SessionList",
     "SignInStarted",
     "StartSignIn",
+    "SuggestionList",
     "TokenInfo",
     "TokenList",
+    "ToolInfo",
+    "ToolList",
     "ToolsDeclared",
     "UpdateSession",
     "UsageReport",

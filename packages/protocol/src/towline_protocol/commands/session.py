@@ -30,7 +30,8 @@ class CreateSession(Body, frozen=True, kw_only=True):
     cwd: str | None = None
     """The folder to work in; must lie in one of the server's roots (D2)."""
     mode: str | None = None
-    """`ask` or `auto`."""
+    """`ask`, `accept_edits`, `auto` or `plan`; `None` for the one that was last chosen for the
+    folder, else the server's (A5.46)."""
     prompt: tuple[PromptBlock, ...] | None = None
     """A first prompt, admitted with the session."""
     key: str | None = None
@@ -53,7 +54,7 @@ class SessionInfo(Body, frozen=True, kw_only=True):
     model: str
     """`provider/model`."""
     mode: str
-    """`ask` or `auto`."""
+    """`ask`, `accept_edits`, `auto` or `plan`."""
     live: bool
     """Whether a turn runs, something is pending or a reader is attached."""
     last_seq: int
@@ -101,7 +102,8 @@ class UpdateSession(Body, frozen=True, kw_only=True):
     model: str | None = None
     """The new `provider/model`, from the next turn on."""
     mode: str | None = None
-    """The new mode, from the next turn on: `ask` or `auto`."""
+    """The new mode, from the next call on: `ask`, `accept_edits`, `auto` or `plan`. The folder's
+    next session begins with it."""
     labels: tuple[str, ...] | None = None
     """The new labels, all of them: at most 16, of at most 64 characters each."""
     archived: bool | None = None

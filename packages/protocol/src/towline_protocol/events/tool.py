@@ -105,13 +105,19 @@ class FileChange(Data, frozen=True, kw_only=True):
     path: str
     """Relative to the root."""
     kind: str
-    """`created`, `changed`, `deleted` or `moved`."""
+    """`created`, `changed`, `deleted` or `moved`; of a folder, with all that is in it."""
+    source: str | None = None
+    """Where it stood before it was moved."""
     before: str | None = None
-    """Content hash before."""
+    """Content hash before; `None` for folders and links too."""
     after: str | None = None
-    """Content hash after."""
+    """Content hash after; `None` for folders and links too."""
+    before_mode: int | None = None
+    """Permission bits before, if they changed."""
+    after_mode: int | None = None
+    """Permission bits after, if they changed."""
     diff: str | None = None
-    """Unified diff."""
+    """Unified diff; `None` for what is no text."""
     truncated: bool = False
     """Whether `diff` is only the head of it."""
 

@@ -12,6 +12,7 @@ from towline_protocol.operations import (
     discovery,
     file,
     model,
+    project,
     read,
     session,
     talk,
@@ -36,7 +37,7 @@ CONTRACT_HEADER: Final = "towline-contract"
 CONTRACT_VERSION: Final = "1"
 """The major number in it; another one is `VersionMismatch`."""
 
-_PARTS: Final = (discovery, auth, session, talk, read, answer, client_call, file, model)
+_PARTS: Final = (discovery, auth, session, talk, read, answer, client_call, file, project, model)
 
 OPERATIONS: Final[dict[str, Operation]] = {row.name: row for part in _PARTS for row in part.ROWS}
 """Name to operation: the rows that are built."""

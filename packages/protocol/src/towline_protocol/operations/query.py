@@ -41,6 +41,7 @@ QUERIES: Final[dict[str, Query]] = {
         Query(name="log", about="The lineage of the log that the cursor is of.", most=200),
         Query(name="name", about="What a file is called.", most=255),
         Query(name="needs", about="List only what waits for a person.", kind="flag"),
+        Query(name="prefix", about="What was typed of a path so far.", most=1024),
         Query(name="reader", about="How the reader names itself.", most=64),
         Query(name="search", about="List only what has all of these words.", most=200),
         Query(name="session", about="A session whose frames come as well.", most=64),

@@ -23,6 +23,7 @@ from towline_agent import (
 from towline_protocol import Limits, SessionView, UsageError
 from towline_server.errors import Rejected
 from towline_server.sessions.connection import Connect, Connection, Line
+from towline_server.sessions.project import Projects
 from towline_server.sessions.question import ASK_USER
 
 __all__ = ["DEFAULT_AGENT", "OWN_TOOLS", "AgentSpec", "Agents", "Connect", "Connection"]
@@ -43,6 +44,9 @@ class AgentSpec:
     """What it is and how it should behave."""
     tools: Toolset = field(default_factory=Toolset)
     """What its model may call."""
+    few_tools: tuple[str, ...] = ()
+    """Which of its tools a small model is offered, one that gets no instructions; all of them when
+    none of these is there."""
     limits: Limits = field(default_factory=Limits)
     """The bounds of its turns."""
     fallbacks: tuple[str, ...] = ()
@@ -75,6 +79,8 @@ class Agents:
         clock: Clock,
         mint: Mint,
         hidden: Sequence[Path] = (),
+        sandbox: str = "auto",
+        projects: Projects | None = None,
         knows: Callable[[str], bool] = lambda model: True,
     ) -> None:
         """Nobody is asked yet.
@@ -86,6 +92,8 @@ class Agents:
             clock: Time.
             mint: Ids.
             hidden: Places that no tool may read.
+            sandbox: Whether programs run in one: `auto`, `off` or `required` (A5.21).
+            projects: Looks into the folders of sessions; one that knows no roots when left out.
             knows: Whether there is a provider for a `provider/model`.
 
         Raises:
@@ -97,6 +105,9 @@ class Agents:
         self._clock = clock
         self._mint = mint
         self._hidden = tuple(hidden)
+        self._sandbox = sandbox
+        self.projects = Projects((), hidden=hidden) if projects is None else projects
+        """Looks into the folders of sessions."""
         self._knows = knows
         self._lines: dict[str, tuple[Line, Slot | None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -184,10 +195,12 @@ class Agents:
         line, slot = await self._line(view.model)
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
-        workspace = LocalWorkspace(view.cwd or ".", hidden=self._hidden)
+        cwd = view.cwd or "."
+        workspace = LocalWorkspace(cwd, hidden=self._hidden, sandbox=self._sandbox)
+        words = "" if line.model.bare_prompt else await self.projects.instructions(cwd)
         return Plan(
             provider=line,
-            system=system_prompt(spec.name, spec.instructions, workspace),
+            system=system_prompt(spec.name, spec.instructions, workspace, project=words),
             tools=_with_own(spec, line.model, tools),
             workspace=workspace,
             clock=self._clock,
@@ -208,6 +221,7 @@ class Agents:
 
     async def aclose(self) -> None:
         """Give back the providers' connections."""
+        self.projects.policies.close()
         for line, _ in self._lines.values():
             await line.aclose()
         if self._closing:
@@ -271,4 +285,6 @@ def _with_own(spec: AgentSpec, model: Model, tools: Sequence[Tool]) -> Toolset:
     may_ask = spec.asks and not model.bare_prompt and ASK_USER not in spec.tools
     unfit = {name for name, fits in _needs(spec, model, may_ask=may_ask).items() if not fits}
     own = [made for made in tools if made.name not in unfit and made.name not in spec.tools]
-    return Toolset([*spec.tools.values(), *own]) if own else spec.tools
+    few = [spec.tools[name] for name in spec.few_tools if name in spec.tools]
+    given = few if few and model.bare_prompt else list(spec.tools.values())
+    return Toolset([*given, *own])

@@ -32,6 +32,7 @@ MAX_WAITING: Final = 256 * 1024 * 1024
 """Bytes that a user may have uploaded before prompts name them: those of ten prompts. They are on
 the server's disk for a day, whoever forgot them."""
 
+_MAX_PATH: Final = 1024
 _RETRY_S: Final = 5.0  # other uploads of the user, which are on their way, end within seconds
 _READ: Final = PICTURES | {PDF, TEXT}
 _PATH_ENDS: Final = str.maketrans({"/": "_", "\\": "_"})
@@ -279,12 +280,26 @@ def clean_name(name: str) -> str:
     return "".join(c for c in name.translate(_PATH_ENDS) if c.isprintable()).strip()
 
 
+def _clean_path(path: str) -> str:
+    if len(path) > _MAX_PATH:
+        raise UsageError(f"A file's path has at most {_MAX_PATH} characters; this has {len(path)}.")
+    return "".join(c for c in path if c.isprintable())
+
+
 def _named(block: Image | File, row: FileRow) -> Block:
     """The block as it is stored: what the bytes are is told by the bytes."""
     if row.media_type in PICTURES:
         return Image(media_type=row.media_type, file=row.file)
-    name = clean_name(block.name) if isinstance(block, File) else ""
-    return File(name=name or row.name or "file", media_type=row.media_type, file=row.file)
+    if isinstance(block, Image):
+        return File(name=row.name or "file", media_type=row.media_type, file=row.file)
+    return File(
+        name=clean_name(block.name) or row.name or "file",
+        media_type=row.media_type,
+        file=row.file,
+        path=None if block.path is None else _clean_path(block.path),
+        lines=None if block.lines is None else clean_name(block.lines),
+        selection=block.selection,
+    )
 
 
 def _unknown(file: str) -> FileNotFound:

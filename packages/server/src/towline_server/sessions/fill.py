@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Paced, Piece, Plan, Provider, Request, StepResult
+from towline_agent import Paced, Piece, Plan, Provider, Request, StepResult, wrap_text
 from towline_protocol import Block, File, Image, Message, ResultBlock, Text, ToolResult
 from towline_server.errors import FileNotFound, StoreError
 from towline_server.sessions.files import MAX_TOGETHER, Files
@@ -162,7 +162,7 @@ def _put(block: Block, shown: dict[str, Block]) -> Block:
 
 def _key(block: _Media) -> str:
     """What tells two blocks apart: one file may stand in a prompt under two names."""
-    name = block.name if isinstance(block, File) else ""
+    name = f"{block.path or block.name} {block.lines}" if isinstance(block, File) else ""
     return f"{block.file or id(block)} {name}"
 
 
@@ -170,8 +170,11 @@ def _as_text(block: _Media, start: bytes) -> Text:
     """A text file as words that say which file they are of (A5.79, A5.80)."""
     text = start[: MAX_TEXT * _MOST_BYTES + _MOST_BYTES].decode(errors="ignore")
     mark = "\n[… the rest is left out …]" if len(text) > MAX_TEXT else ""
-    name = _title(block).replace('"', "'")
-    return Text(text=f'<file name="{name}">\n{text[:MAX_TEXT]}{mark}\n</file>')
+    shown = f"{text[:MAX_TEXT]}{mark}"
+    if isinstance(block, File) and block.path is not None:
+        tag = "selection" if block.selection else "file"
+        return Text(text=wrap_text(tag, shown, path=block.path, lines=block.lines))
+    return Text(text=wrap_text("file", shown, name=_title(block)))
 
 
 def _too_many(block: _Media) -> Text:

@@ -19,10 +19,12 @@ from towline_protocol import (
 from towline_server.errors import InboxFull, Rejected, SessionBusy, SessionGone, SessionNotFound
 from towline_server.sessions.log import Log
 
-__all__ = ["MAX_INBOX", "Inbox", "Said"]
+__all__ = ["MAX_INBOX", "WHEN", "Inbox", "Said"]
 
 MAX_INBOX: Final = 32
 """Prompts that may wait in a session (C6)."""
+WHEN: Final = ("auto", "queue", "steer", "reject")
+"""When something that is said may run (C2.11)."""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,6 @@ from typing import Protocol
 
 import msgspec
 
-from towline_agent import Rule
 from towline_protocol import (
     Parent,
     PermissionId,
@@ -24,6 +23,7 @@ from towline_protocol import (
 )
 from towline_server.errors import SessionGone
 from towline_server.sessions.log import Log
+from towline_server.sessions.recovery import Loaded
 from towline_server.store.records import IdempotencyRecord
 
 __all__ = ["Boss", "Lead", "PermissionDesk", "QuestionDesk", "Remember"]
@@ -136,15 +136,15 @@ class Lead:
             )
         return boss
 
-    async def rules(self) -> list[Rule]:
-        """The rules of the session that this one works for: the very list, which grows.
+    async def ahead(self) -> Loaded:
+        """The state whose rules and mode count: the parent's, which changes, or the session's own.
 
         Raises:
-            SessionGone: It waits for this one no more.
+            SessionGone: The parent waits for this one no more.
             SessionNotFound: It is not there.
             StoreError: It cannot be read.
         """
-        return (await self.boss()).log.ahead.rules
+        return self._log.ahead if self.parent is None else (await self.boss()).log.ahead
 
     async def bind(self, used_up: Callable[[], str | None]) -> Callable[[], str | None]:
         """What tells why nothing more may be used: the session's own reason, or its parent's.

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Final
 
-from towline_agent import Clock, kill_process
+from towline_agent import Clock, kill_left
 from towline_protocol import Fault, SessionId
 from towline_server.errors import SessionLimit, StoreError, StoreFull
 from towline_server.sessions.catalog import gone, not_found
@@ -183,8 +183,8 @@ class LiveSessions:
         loaded = Loaded()
         async for page in read_log(self._store, id_, row.last_seq):
             load(page, loaded)  # between two pages the loop is with the other sessions
-        for process in loaded.processes.values():
-            await kill_process(process)  # no child runs beside the resumed turn (C5.6)
+        # No child runs beside the resumed turn (C5.6), and no job that nobody holds any more.
+        await kill_left((*loaded.processes.values(), *loaded.jobs.values()))
         start = loaded.start(self._clock.now_ms())
         live = self.add(id_, row.user, loaded)
         live.tell_cut()

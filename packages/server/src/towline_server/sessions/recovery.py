@@ -6,10 +6,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from towline_agent import CallRecord, Rule, Spent, Start, parse_rule
+from towline_agent import EXACT, CallRecord, Rule, Spent, Start, exact_rule, parse_rule
 from towline_protocol import (
     Broken,
     CallId,
+    CommandArtifact,
     Compacted,
     Envelope,
     Event,
@@ -57,6 +58,7 @@ from towline_server.store.failures import MEND
 from towline_server.store.records import StoredRow
 
 __all__ = [
+    "JOBS_KEPT",
     "MAX_ATTEMPTS",
     "OPENING_CHARS",
     "ORPHANED",
@@ -69,6 +71,8 @@ __all__ = [
 
 OPENING_CHARS: Final = 1000
 """Characters of the first prompt by which a session is found."""
+JOBS_KEPT: Final = 256
+"""Jobs of a session that are looked for after a crash; a few of the last ones ran at most."""
 MAX_ATTEMPTS: Final = 3
 """How often a turn is resumed before it fails (C5.4)."""
 ORPHANED: Final = "nobody was attached any more"
@@ -120,6 +124,9 @@ class Loaded:
     """Programs that were running when the log ends."""
     children: dict[CallId, SessionId] = field(default_factory=dict[CallId, SessionId])
     """The sub-agents' sessions that work for open calls (D5)."""
+    jobs: dict[CallId, Process] = field(default_factory=dict[CallId, Process])
+    """Programs that ran on when their calls ended (A5.20), the last `JOBS_KEPT`; whether they have
+    ended, no event tells."""
     spent: Spent = field(default_factory=Spent)
     """What the open turn has used."""
     meter: Meter = field(default_factory=Meter)
@@ -257,12 +264,14 @@ def take(loaded: Loaded, envelope: Envelope, private: tuple[Private, ...]) -> No
 
 
 def _fold_tidying(loaded: Loaded, envelope: Envelope) -> None:
-    """Whether a summary that was asked for outside of a turn is still due."""
+    """Whether a summary that was asked for outside of a turn is still due; and whose jobs are."""
     match envelope.event:
         case Notice(code="compacting") if envelope.turn is None:
             loaded.tidying = True
         case Compacted() | Notice(code="not_compacted") | SessionClosed():
             loaded.tidying = False
+        case Notice(code="forked"):
+            loaded.jobs.clear()  # what was copied runs for another session
         case _:
             pass
 
@@ -358,10 +367,19 @@ def _fold_call(loaded: Loaded, event: Event) -> None:
 
 
 def _fold_call_end(loaded: Loaded, event: ToolEnded) -> None:
-    for kept in (loaded.journal, loaded.processes, loaded.children):
-        kept.pop(event.call, None)
+    loaded.journal.pop(event.call, None)
+    loaded.children.pop(event.call, None)
+    _keep_job(loaded, event, loaded.processes.pop(event.call, None))
     if event.usage is not None:
         loaded.spent.add(event.usage, event.cost)
+
+
+def _keep_job(loaded: Loaded, event: ToolEnded, process: Process | None) -> None:
+    jobs = (found.job for found in event.artifacts if isinstance(found, CommandArtifact))
+    if process is not None and any(jobs):
+        loaded.jobs[event.call] = process
+        if len(loaded.jobs) > JOBS_KEPT:
+            del loaded.jobs[next(iter(loaded.jobs))]
 
 
 def _record(loaded: Loaded, call: CallId, **changes: object) -> None:
@@ -375,11 +393,19 @@ def _resolve(loaded: Loaded, event: PermissionResolved) -> None:
         return
     loaded.resolved[event.permission] = event
     _record(loaded, request.call, decision=event)
-    if event.option != "allow_session":
+    if event.option not in ("allow_session", "allow_always"):
         return
     for option in request.options:
         if option.id == event.option and option.rule is not None:
-            loaded.rules.append(parse_rule(option.rule))
+            loaded.rules.append(_stored_rule(option.rule))
+
+
+def _stored_rule(text: str) -> Rule:
+    """The rule of an answer: it names what was seen, in old logs without the sign for that."""
+    rule = parse_rule(text)
+    if rule.pattern is None or rule.pattern.startswith(EXACT):
+        return rule
+    return exact_rule(rule.action, rule.tool, rule.pattern)
 
 
 _PLACED: Final = frozenset({Compacted, Notice, PromptDelivered, Reverted, SessionClosed})

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Clock, Mint
+from towline_agent import Clock, Mint, end_orphans
 from towline_protocol import (
     Block,
     CreateSession,
@@ -30,6 +30,7 @@ from towline_server.sessions.creation import begin, begin_fork
 from towline_server.sessions.deadline import Patience
 from towline_server.sessions.feed import FEED_ROWS, Feeds
 from towline_server.sessions.files import Files
+from towline_server.sessions.folder import find_folder
 from towline_server.sessions.fork import take_upto
 from towline_server.sessions.inbox import Said
 from towline_server.sessions.lead import Remember
@@ -115,6 +116,7 @@ class Sessions:
             How many sessions were taken up again.
         """
         self._live.start()
+        await end_orphans()  # also jobs of sessions that nobody opens
         await self._endings.start()
         resumed = 0
         for row in await self._unfinished():
@@ -148,7 +150,11 @@ class Sessions:
             SessionLimit: As many of the user's sessions are live as may be (C6).
             StoreError: It could not be kept.
         """
-        created = begin(new, agents=self._agents, roots=self._roots, mode=self._mode)
+        mode = self._mode
+        if new.mode is None:
+            folder = find_folder(new.cwd, self._roots)
+            mode = await self._agents.projects.policies.mode(user, folder) or mode
+        created = begin(new, agents=self._agents, roots=self._roots, mode=mode)
         if prompt is not None:
             await self._budget.check(user)
         self._live.check_limit(user)
@@ -319,7 +325,16 @@ class Sessions:
         if remember is not None:
             found.log.keep(remember(answer))
         await found.log.settle()
+        if changes.mode is not None:
+            await self._keep_mode(user, view.cwd, changes.mode)
         return answer
+
+    async def _keep_mode(self, user: str, cwd: str | None, mode: str) -> None:
+        """Note the mode for the project's next session (A5.46); this one has it either way."""
+        try:
+            await self._agents.projects.policies.keep_mode(user, cwd or ".", mode)
+        except StoreError as error:
+            _log.warning("The mode of a project was not noted: %s", error.message)
 
     def _cleaned(self, wanted: SessionUpdated) -> SessionUpdated:
         """A wish as it may stand in the log."""

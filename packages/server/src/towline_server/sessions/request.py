@@ -1,5 +1,7 @@
 """Permission requests of one session: asked, answered once, denied when nobody answers."""
 
+from typing import Final
+
 import msgspec
 
 from towline_agent import Clock
@@ -17,21 +19,33 @@ from towline_server.errors import AlreadyAnswered, Rejected, SessionGone, Sessio
 from towline_server.sessions.deadline import Deadline, OpenRequests, Patience
 from towline_server.sessions.lead import Lead, Remember
 from towline_server.sessions.log import Log
+from towline_server.sessions.policies import Policies
 
-__all__ = ["Requests"]
+__all__ = ["ALLOW_ALWAYS", "Requests"]
+
+ALLOW_ALWAYS: Final = "allow_always"
+"""The option whose rule outlives the session (A5.57)."""
 
 
 class Requests:
     """Asks people in the name of the running turn, and takes their answers."""
 
     def __init__(
-        self, log: Log, *, clock: Clock, patience: Patience, waiting: OpenRequests, lead: Lead
+        self,
+        log: Log,
+        *,
+        clock: Clock,
+        patience: Patience,
+        waiting: OpenRequests,
+        policies: Policies,
+        lead: Lead,
     ) -> None:
         self._log = log
         self._lead = lead
         self._clock = clock
         self._patience = patience
         self._waiting = waiting
+        self._policies = policies
         self._last_alive = log.view.updated
 
     async def ask(self, request: PermissionRequested) -> PermissionResolved:
@@ -106,8 +120,14 @@ class Requests:
                 "The digest does not fit the request; read it again and decide on what it shows.",
                 reason="wrong_digest",
             )
-        if option not in {offered.id for offered in request.options}:
+        chosen = next((offered for offered in request.options if offered.id == option), None)
+        if chosen is None:
             raise Rejected(f"{option!r} was not offered; take one of the request's options.")
+        if option == ALLOW_ALWAYS and chosen.rule is not None:  # before it is told: it is for good
+            await self._policies.keep_rule(self._log.user, self._log.view.cwd or ".", chosen.rule)
+            earlier = self._log.ahead.resolved.get(permission)
+            if earlier is not None:  # somebody was quicker
+                return _again(earlier, option)
         self._log.emit(PermissionResolved(permission=permission, option=option, by=by, note=note))
         self._waiting.answer(permission)  # before anything can show it again
         if remember is not None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Mint, Plan, Start, Stop, Tool, compact, run_turn
+from towline_agent import Mint, Plan, Start, Stop, Tool, ToolState, compact, run_turn
 from towline_protocol import (
     TERMINAL_EVENTS,
     Compacted,
@@ -39,6 +39,7 @@ from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.files import Files
 from towline_server.sessions.fill import with_files
+from towline_server.sessions.held import with_state
 from towline_server.sessions.lead import Lead
 from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
@@ -71,6 +72,7 @@ class Runner:
         files: Files,
         own: OwnThings,
         lead: Lead,
+        state: ToolState,
         draining: bool = False,
     ) -> None:
         """Nothing runs yet.
@@ -87,6 +89,7 @@ class Runner:
             files: The bytes that its conversation names by hash.
             own: What its agent keeps of its own.
             lead: Leads to the session that it works for, if it is a sub-agent's.
+            state: What tools hold between turns; closed by whoever made it.
             draining: The server shuts down: no turn may start.
         """
         self.held = log.ahead.held
@@ -104,6 +107,7 @@ class Runner:
         self._files = files
         self._own = own
         self._lead = lead
+        self._state = state
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[Stop] | None = None
         self._over = asyncio.Event()
@@ -289,9 +293,16 @@ class Runner:
     async def _plan(self, limits: Limits | None) -> Plan:
         """What a turn runs by, as the session stands now."""
         ahead = self._log.ahead
-        rules = ahead.rules if self._lead.parent is None else await self._lead.rules()
-        plan = await self._agents.plan(ahead.view, rules, limits, self._own_tools())
+        lead = await self._lead.ahead()
+        plan = await self._agents.plan(ahead.view, lead.rules, limits, self._own_tools())
+        plan = with_state(plan, self._state)
         plan = await self._own.remind(plan, notes=self._agents.spec(ahead.view.agent).remembers)
+        policies = self._agents.projects.policies
+        policy = await policies.read(self._log.user, ahead.view.cwd or ".")
+        # The rules are those of now, the mode is the one of each call's own moment (A5.46).
+        plan = msgspec.structs.replace(
+            plan, policy=lambda: msgspec.structs.replace(policy, mode=lead.view.mode)
+        )
         return with_files(plan, self._files, self._log.user, self._log.keep_text)
 
     async def _attempt(self, start: Start) -> Fault | Stop | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Clock, Mint, Tool
+from towline_agent import Clock, Mint, Tool, ToolState
 from towline_protocol import (
     History,
     Notice,
@@ -81,6 +81,7 @@ class Session:
             notes: The folder of all users' notes; `None` where there are none.
             draining: The server shuts down: no turn may start.
         """
+        self._agents = agents
         self.log = log
         """Its way into the store."""
         self._budget = budget
@@ -96,7 +97,12 @@ class Session:
         self.own = OwnThings(log, notes)
         """What its agent keeps of its own."""
         self.requests = Requests(
-            log, clock=clock, patience=patience, waiting=self.waiting, lead=self.lead
+            log,
+            clock=clock,
+            patience=patience,
+            waiting=self.waiting,
+            policies=agents.projects.policies,
+            lead=self.lead,
         )
         """What people are asked to allow."""
         self.questions = Questions(
@@ -107,6 +113,8 @@ class Session:
             log, spec=lambda: agents.spec(log.ahead.view.agent), clock=clock
         )
         """What runs in clients."""
+        self.state = ToolState()
+        """What tools hold for it, such as background jobs."""
         self._orphan = OrphanWatch(clock, patience.orphan_s, lambda: log.hub.readers)
         log.hub.on_readers = self._note_readers
         self.runner = Runner(
@@ -121,6 +129,7 @@ class Session:
             orphan=self._orphan,
             budget=budget,
             files=files,
+            state=self.state,
             draining=draining,
         )
         """What runs its turns."""
@@ -160,9 +169,9 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Whether it is live, or about to be."""
+        """Whether it is live, or about to be, or a background job runs, which has an end."""
         waits = bool(self.log.ahead.view.queue) and not self.runner.held
-        return self.live or self.busy or waits or self._uses > 0
+        return self.live or self.busy or waits or self._uses > 0 or self.state.busy
 
     @property
     def idle(self) -> bool:
@@ -303,6 +312,7 @@ class Session:
         """Take nothing more and end what runs: the first half of a close for good."""
         self.inbox.shut = True
         await self.runner.shut(by, reason)
+        await self.state.aclose()
 
     async def close(self) -> None:
         """Leave memory: the running turn stays open in the log, to be resumed.
@@ -314,6 +324,7 @@ class Session:
         await self.log.close()
         self.client_calls.close()
         await self.runner.cancel()
+        await self.state.aclose()
 
     async def compact(self) -> None:
         """Sum the conversation up; what came of it is told by an event.
@@ -357,6 +368,11 @@ class Session:
             self.runner.held = False  # a full inbox that is held would never have room again
             self.runner.wake()
             raise
+
+    def tools(self) -> tuple[Tool, ...]:
+        """What its model may call, in the order in which it reads them."""
+        given = self._agents.spec(self.log.view.agent).tools
+        return (*given.values(), *(own for own in self._own_tools() if own.name not in given))
 
     def _own_tools(self) -> tuple[Tool, ...]:
         """Tools that lead out of the server, to people and to clients."""

@@ -14,11 +14,13 @@ from towline_protocol import (
 )
 from towline_server.auth.password import Hasher, Passwords
 from towline_server.auth.token import new_token
+from towline_server.build import BuiltApp, build_app, make_projects
 from towline_server.config import Config
-from towline_server.main import BuiltApp, OwnSignals, build_app, uvicorn_config
+from towline_server.main import OwnSignals, uvicorn_config
 from towline_server.models.providers import Providers
 from towline_server.models.testing import FakeProviders
 from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Connect, Connection
+from towline_server.sessions.policies import Policies
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.stream.listener import open_listener
 
@@ -52,6 +54,7 @@ async def open_test_app(
     origins: tuple[str, ...] = (),
     orphan_turn_s: float | None = None,
     trusts_client_effects: bool = False,
+    policies: Policies | None = None,
     hosts: tuple[str, ...] = (),
     hasher: Hasher | None = None,
     heartbeat_s: float = 15.0,
@@ -82,6 +85,7 @@ async def open_test_app(
         origins: Pages of other sites that may call it.
         orphan_turn_s: Seconds without a reader after which a turn is interrupted.
         trusts_client_effects: Whether the effects that clients declare count.
+        policies: Rules, modes and trust of folders; kept in memory when left out.
         hosts: Names that it is reached by, beside loopback.
         hasher: Hashes passwords; argon2id that costs next to nothing, when left out.
         heartbeat_s: Seconds between heartbeats.
@@ -106,14 +110,6 @@ async def open_test_app(
         remembers=remembers,
         agents=tuple(helper.name for helper in helpers),
     )
-    fleet = Agents(
-        {made.name: made for made in (spec, *helpers)},
-        connect=connect or connect_always,
-        default_model=provider.model.name,
-        knows=knows,
-        clock=clock,
-        mint=mint,
-    )
     config = Config(
         data_dir=root,
         roots=(root,),
@@ -125,6 +121,15 @@ async def open_test_app(
         origins=origins,
         orphan_turn="continue" if orphan_turn_s is None else "interrupt",
         orphan_turn_s=orphan_turn_s or 60.0,
+    )
+    fleet = Agents(
+        {made.name: made for made in (spec, *helpers)},
+        connect=connect or connect_always,
+        default_model=provider.model.name,
+        knows=knows,
+        clock=clock,
+        mint=mint,
+        projects=make_projects(config, (), policies or Policies(None)),
     )
     built = await build_app(
         config,

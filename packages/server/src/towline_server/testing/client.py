@@ -33,7 +33,7 @@ from towline_protocol import (
     reduce,
 )
 from towline_server.api.guard import App
-from towline_server.main import BuiltApp
+from towline_server.build import BuiltApp
 from towline_server.stream.testing import Wire
 
 __all__ = ["AppClient", "Reply", "Served", "ran", "sign_in"]

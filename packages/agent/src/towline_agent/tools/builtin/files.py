@@ -9,9 +9,11 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from towline_agent.errors import ToolInputInvalid
+from towline_agent.tools.builtin.place import locate, look_at
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import ToolContext
 from towline_agent.workspaces.base import DirEntry
+from towline_agent.workspaces.seen import Seen
 from towline_agent.workspaces.text import decode_text
 from towline_agent.workspaces.threads import FILES
 
@@ -48,7 +50,7 @@ def show_page(path: str, raw: bytes, start: int, lines: int, limit: int) -> str:
     Args:
         path: The file, as it was asked for.
         raw: Its bytes.
-        start: The first line, from 1.
+        start: The first line, from 1; below 0 it is counted from the end.
         lines: How many lines at most.
         limit: Characters that the result may have.
 
@@ -61,6 +63,8 @@ def show_page(path: str, raw: bytes, start: int, lines: int, limit: int) -> str:
     text, encoding = decoded
     if not text:
         return f"{path!r} is empty."
+    if start < 0:
+        start = max(1, _find_line(text, 1)[1] + start + 1)
     place, total = _find_line(text, start)
     if start > total:
         raise ToolInputInvalid(
@@ -140,26 +144,36 @@ def _path_of(arguments: dict[str, Any]) -> str:
     return posixpath.normpath(arguments["path"])
 
 
+def _check_start(arguments: dict[str, Any]) -> None:
+    if arguments["start"] == 0:
+        raise ToolInputInvalid("There is no line 0; count from start=1, or from the end: start=-1.")
+
+
 @tool(
     effect="read",
     idempotent=True,
     title=lambda arguments: f"Read {arguments['path']}",
     subject=_path_of,
+    look=look_at("read"),
+    verify=_check_start,
 )
 async def read_file(
-    context: ToolContext, path: str, start: _AtLeastOne = 1, lines: _AtLeastOne = PAGE_LINES
+    context: ToolContext, path: str, start: int = 1, lines: _AtLeastOne = PAGE_LINES
 ) -> str:
-    """Read a text file from disk. Each line is shown with its number.
+    """Read a text file. Each line is shown with its number.
 
     Args:
         context: The call.
         path: Path of the file.
-        start: First line to show.
+        start: First line to show; -50 for the last 50.
         lines: Number of lines to show.
     """
-    raw = (await context.workspace.read(path)).data
+    spot = await locate(context, path)
+    file = await context.workspace.read(path)
     limit = context.result_limit
-    return await FILES.run(lambda: show_page(path, raw, start, lines, limit))
+    page = await FILES.run(lambda: show_page(path, file.data, start, lines, limit))
+    context.state.get(Seen).note(spot.path, file)
+    return page
 
 
 @tool(
@@ -167,6 +181,7 @@ async def read_file(
     idempotent=True,
     title=lambda arguments: f"List {arguments['path']}",
     subject=_path_of,
+    look=look_at("read"),
 )
 async def list_dir(context: ToolContext, path: str = ".") -> str:
     """List a folder's files and subfolders.
@@ -193,7 +208,7 @@ def _show_entries(path: str, entries: list[DirEntry], limit: int) -> str:
         shown.append(line)
     left = len(entries) - len(shown)
     if left:
-        shown.append(f"[{left} more; list a subfolder, or find names with a program]")
+        shown.append(f"[{left} more; list a subfolder, or use find_files]")
     return "\n".join(shown)
 
 

@@ -1,25 +1,35 @@
-"""Running a program (A5.T11, A5.17 to A5.19)."""
+"""Running programs, the project's tasks, and shell commands (A5.T11, A5.17 to A5.22)."""
 
-import re
+import hashlib
+import os
 import shlex
-import signal
+import shutil
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
 
-from towline_agent.errors import ToolInputInvalid
+from towline_agent.errors import ToolError
+from towline_agent.permissions.part import Part
+from towline_agent.tools.builtin.command import check_command, split_command
+from towline_agent.tools.builtin.ending import tell_end
+from towline_agent.tools.builtin.jobs import JOB_MAX_S, Jobs, show_job
+from towline_agent.tools.builtin.tasks import TASK_FILES, ProjectTask, choose_task, find_tasks
 from towline_agent.tools.function import tool
-from towline_agent.tools.tool import ToolContext, ToolOutput
-from towline_agent.workspaces.base import ProgramResult
+from towline_agent.tools.tool import Look, ToolContext, ToolOutput
+from towline_agent.workspaces.base import ABSENT, Workspace
+from towline_agent.workspaces.local import LocalWorkspace
+from towline_agent.workspaces.output import StreamCut
+from towline_agent.workspaces.threads import FILES
 from towline_protocol import CommandArtifact, Preview, Text
 
 __all__ = [
     "ARTIFACT_CHARS",
-    "COMMAND_MAX_CHARS",
     "MAX_TIMEOUT_S",
     "TIMEOUT_S",
     "run_program",
-    "split_command",
+    "run_task",
+    "shell",
 ]
 
 TIMEOUT_S: Final = 120
@@ -29,104 +39,124 @@ MAX_TIMEOUT_S: Final = 300
 ARTIFACT_CHARS: Final = 4000
 """Characters of the output's end that a screen is given with the result."""
 
-COMMAND_MAX_CHARS: Final = 32_768
-"""Characters of one command: the kernel takes 128 KiB an argument, no person reads more before they
-allow it, and a preview still shows all of it."""
-
 _CLEAN_UP_S: Final = 20.0
 """On top of the program's own time, for ending it and all its children."""
 _TITLE_CHARS: Final = 80
+_INPUT_CHARS: Final = 2000
+"""Of the input, as a rule names it; of a longer one its hash."""
+_NETWORK: Final = "network"
+"""What a rule names to let programs use the network."""
 
-_PART: Final = re.compile(
-    r"""(?P<plain>\\.|'[^']*')|(?P<quoted>"(?:\\.|[^"\\])*")|(?P<bare>[^\\'"]+)""", re.DOTALL
-)
-"""What a shell takes as it stands, what it expands in double quotes, and all else."""
-_SHELL: Final = re.compile(r"[|&;<>`\n*]|\$[\w({?$!#@*-]")
-"""What only a shell understands. `?`, `[`, `~` and `#` are left: programs get them too often."""
-_SHELL_IN_QUOTES: Final = re.compile(r"`|\\\$|\$[\w({?$!#@*-]")
-"""Also a dollar with a backslash, since `shlex` keeps the backslash there and a shell does not."""
+_Timeout = Annotated[int, msgspec.Meta(ge=1, le=MAX_TIMEOUT_S)]
 
 
-def split_command(command: str) -> tuple[str, ...]:
-    """A command line as a program and its arguments, by a shell's rules for quotes.
-
-    No shell runs it. What only a shell understands is refused rather than passed on as plain
-    text: the command would not do what it says, and a person is asked about what it says.
-
-    Raises:
-        ToolInputInvalid: It is too long or empty, a quote is open, or it needs a shell.
-    """
-    if len(command) > COMMAND_MAX_CHARS:
-        raise ToolInputInvalid(
-            f"The command has {len(command)} characters, and {COMMAND_MAX_CHARS} is the most; "
-            "write what is long into a file and name that file."
-        )
-    try:
-        argv = tuple(shlex.split(command))
-    except ValueError as error:
-        raise ToolInputInvalid(
-            f"The command can't be taken apart ({error}); close each quote, and write \\\\ for a "
-            "backslash."
-        ) from error
-    if not argv or not argv[0]:
-        raise ToolInputInvalid("The command is empty; name a program and its arguments.")
-    if "\0" in command:
-        raise ToolInputInvalid("The command holds a NUL character; leave it out.")
-    sign = _find_shell_sign(command)
-    if sign is not None:
-        raise ToolInputInvalid(
-            f"There is no shell here, so {sign!r} means nothing. Run one program at a time, put "
-            "single quotes round what is meant as it stands, or write: sh -c 'your command'"
-        )
-    return argv
-
-
-def _find_shell_sign(command: str) -> str | None:
-    for part in _PART.finditer(command.strip()):
-        found = _SHELL.search(part["bare"] or "")
-        found = found or _SHELL_IN_QUOTES.search(part["quoted"] or "")
-        if found is not None:
-            return found[0]
-    return None
-
-
-def _command_of(arguments: dict[str, Any]) -> str:
-    return arguments["command"]
-
-
-def _title_of(arguments: dict[str, Any]) -> str:
-    words = " ".join(_command_of(arguments).split())
+def _title_of(words: str) -> str:
+    words = " ".join(words.split())
     return f"Run {words}" if len(words) <= _TITLE_CHARS else f"Run {words[:_TITLE_CHARS]}…"
 
 
-@tool(
-    effect="exec",
-    journals=True,
-    timeout_s=MAX_TIMEOUT_S + _CLEAN_UP_S,
-    title=_title_of,
-    subject=_command_of,
-    preview=lambda arguments: Preview(kind="command", text=_command_of(arguments)),
-    verify=lambda arguments: split_command(_command_of(arguments)),
-)
-async def run_program(
-    context: ToolContext,
-    command: str,
-    timeout_s: Annotated[int, msgspec.Meta(ge=1, le=MAX_TIMEOUT_S)] = TIMEOUT_S,
-) -> ToolOutput:
-    """Run one program in the working folder and get its exit code and output. There is no shell.
+def _command_of(arguments: Mapping[str, Any]) -> str:
+    return arguments["command"]
 
-    Args:
-        context: The call.
-        command: Program and arguments, such as: python -m pytest -q
-        timeout_s: Seconds after which it is ended.
-    """
-    result = await context.workspace.run(
-        split_command(command),
+
+def _subject_of(command: str, stdin: str) -> str:
+    """The command with its input: an interpreter that reads another program is another command."""
+    if not stdin:
+        return command
+    if len(stdin) > _INPUT_CHARS:
+        stdin = f"sha256 {hashlib.sha256(stdin.encode('utf-8', 'replace')).hexdigest()}"
+    return f"{command} <<< {shlex.quote(stdin)}"
+
+
+async def _look_at(
+    workspace: Workspace,
+    command: str,
+    arguments: Mapping[str, Any],
+    *,
+    about: str = "",
+    bases: Mapping[str, str] | None = None,
+) -> Look:
+    """What running a command would do, and what a person should see of it (A5.22, A5.59)."""
+    network, stdin = bool(arguments.get("network")), str(arguments.get("stdin") or "")
+    parts = await FILES.run(lambda: _split(workspace, command))
+    subject = _subject_of(command, stdin)
+    if stdin:  # what a program reads may be a program too
+        parts = tuple([_with_input(part, stdin) for part in parts])
+    notes = [about, await _tell_confinement(workspace, network=network)]
+    if arguments.get("background"):
+        notes.append(f"In the background, for {JOB_MAX_S / 3600:g} hours at most.")
+    whole = subject
+    if network:
+        parts = (*parts, Part(subject=_NETWORK, effect="network"))
+        whole = f"{subject}  # {_NETWORK}"
+    text = "".join(f"# {note}\n" for note in notes if note) + command
+    if stdin:
+        text += f"\n# Its input:\n{stdin}"
+    return Look(
+        parts=parts,
+        whole=whole,
+        preview=Preview(kind="command", text=text),
+        bases={} if bases is None else bases,
+    )
+
+
+def _split(workspace: Workspace, command: str) -> tuple[Part, ...]:
+    """The parts of a command, those of an inner `sh -c` too (A5.64). Blocks."""
+    # A grammar is loaded with it.
+    from towline_agent.permissions.shell.split import split_shell
+
+    if isinstance(workspace, LocalWorkspace):
+        return split_shell(command, root=workspace.root, real=os.path.realpath)
+    return split_shell(command, root=workspace.root)
+
+
+def _with_input(part: Part, stdin: str) -> Part:
+    if part.kind != "command" or part.effect == "read":
+        return part
+    return msgspec.structs.replace(part, subject=_subject_of(part.subject, stdin))
+
+
+async def _tell_confinement(workspace: Workspace, *, network: bool) -> str:
+    if not isinstance(workspace, LocalWorkspace):
+        return ""
+    return await FILES.run(lambda: workspace.confinement.tell(network=network))
+
+
+async def _carry_out(
+    context: ToolContext,
+    argv: tuple[str, ...],
+    command: str,
+    *,
+    timeout_s: int,
+    stdin: str,
+    network: bool,
+    background: bool,
+) -> ToolOutput:
+    """Run a command, and tell how it ended; or let it run on as a job."""
+    workspace, data = context.workspace, stdin.encode("utf-8", "surrogateescape")
+    if background:
+        started = await context.state.get(Jobs).start(
+            context,
+            command,
+            lambda on_start, on_output: workspace.run(
+                argv,
+                timeout_s=JOB_MAX_S,
+                on_start=on_start,
+                on_output=on_output,
+                stdin=data,
+                network=network,
+            ),
+        )
+        return show_job(started)
+    result = await workspace.run(
+        argv,
         timeout_s=timeout_s,
         on_start=context.start,
-        on_output=context.output,
+        on_output=StreamCut(context.output).add,
+        stdin=data,
+        network=network,
     )
-    text = f"{_tell_end(result, timeout_s)}\n{result.output or '(no output)'}"
+    text = f"{tell_end(result, timeout_s)}\n{result.output or '(no output)'}"
     artifact = CommandArtifact(
         command=command, exit_code=result.exit_code, output=result.output[-ARTIFACT_CHARS:]
     )
@@ -135,14 +165,149 @@ async def run_program(
     )
 
 
-def _tell_end(result: ProgramResult, timeout_s: int) -> str:
-    code = result.exit_code
-    if code is None:
-        return f"Ended after {timeout_s} s, its time limit; what it printed until then:"
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"ended by {name}"
+async def _look_at_command(context: ToolContext, arguments: dict[str, Any]) -> Look:
+    return await _look_at(context.workspace, _command_of(arguments), arguments)
+
+
+@tool(
+    effect="exec",
+    journals=True,
+    timeout_s=MAX_TIMEOUT_S + _CLEAN_UP_S,
+    title=lambda arguments: _title_of(_command_of(arguments)),
+    subject=_command_of,
+    preview=lambda arguments: Preview(kind="command", text=_command_of(arguments)),
+    verify=lambda arguments: split_command(_command_of(arguments)),
+    look=_look_at_command,
+)
+async def run_program(
+    context: ToolContext,
+    command: str,
+    timeout_s: _Timeout = TIMEOUT_S,
+    stdin: str = "",
+    network: bool = False,
+    background: bool = False,
+) -> ToolOutput:
+    """Run one program in the working folder; no shell. What it leaves running ends with it.
+
+    Args:
+        context: The call.
+        command: Such as: python -m pytest -q
+        timeout_s: Until it is ended.
+        stdin: Its input.
+        network: It needs the network.
+        background: Run on as a `job`: servers, long work.
+    """
+    return await _carry_out(
+        context,
+        split_command(command),
+        command,
+        timeout_s=timeout_s,
+        stdin=stdin,
+        network=network,
+        background=background,
+    )
+
+
+@tool(
+    effect="exec",
+    journals=True,
+    timeout_s=MAX_TIMEOUT_S + _CLEAN_UP_S,
+    title=lambda arguments: _title_of(_command_of(arguments)),
+    subject=_command_of,
+    preview=lambda arguments: Preview(kind="command", text=_command_of(arguments)),
+    verify=lambda arguments: check_command(_command_of(arguments)),
+    look=_look_at_command,
+)
+async def shell(
+    context: ToolContext,
+    command: str,
+    timeout_s: _Timeout = TIMEOUT_S,
+    network: bool = False,
+    background: bool = False,
+) -> ToolOutput:
+    """Run a shell command (bash) in the working folder: pipes, redirections, several steps.
+
+    Args:
+        context: The call.
+        command: What bash reads.
+        timeout_s: Until it is ended.
+        network: It needs the network.
+        background: Run on as a `job`.
+    """
+    return await _carry_out(
+        context,
+        (shutil.which("bash") or "sh", "-c", command),
+        command,
+        timeout_s=timeout_s,
+        stdin="",
+        network=network,
+        background=background,
+    )
+
+
+async def _read_tasks(workspace: Workspace) -> tuple[tuple[ProjectTask, ...], dict[str, str]]:
+    """The project's tasks, and the hashes of the files that name them."""
+    walk = await workspace.walk(".", deep=False, ignored=True)
+    names = {entry.name for entry in walk.entries if entry.kind != "dir"}
+    texts: dict[str, str] = {}
+    hashes = dict.fromkeys(TASK_FILES, ABSENT)
+    for name in TASK_FILES:
+        if name in names:
+            file = await workspace.read(name)
+            hashes[name] = file.hash
+            texts[name] = file.data.decode("utf-8", "replace")
+    return find_tasks(texts, names), {n: h for n, h in hashes.items() if n in names}
+
+
+async def _look_at_task(context: ToolContext, arguments: dict[str, Any]) -> Look:
+    tasks, bases = await _read_tasks(context.workspace)
+    task = choose_task(tasks, arguments["name"])
+    command = shlex.join(_argv_of(task, arguments["args"]))
+    about = f"{task.full_name}: {task.about}" if task.about else ""
+    return await _look_at(context.workspace, command, arguments, about=about, bases=bases)
+
+
+def _argv_of(task: ProjectTask, args: str) -> tuple[str, ...]:
+    more = split_command(args) if args else ()
+    return (*task.argv, "--", *more) if task.dashes and more else (*task.argv, *more)
+
+
+@tool(
+    effect="exec",
+    journals=True,
+    timeout_s=MAX_TIMEOUT_S + _CLEAN_UP_S,
+    title=lambda arguments: _title_of(f"{arguments['name']} {arguments['args']}"),
+    verify=lambda arguments: arguments["args"] and split_command(arguments["args"]),
+    look=_look_at_task,
+)
+async def run_task(
+    context: ToolContext,
+    name: str,
+    args: str = "",
+    timeout_s: _Timeout = TIMEOUT_S,
+    network: bool = False,
+    background: bool = False,
+) -> ToolOutput:
+    """Run a task that the project names in its Makefile, justfile, package.json or pyproject.toml.
+
+    Args:
+        context: The call.
+        name: Such as test or npm:build
+        args: More arguments.
+        timeout_s: Until it is ended.
+        network: It needs the network.
+        background: Run on as a `job`.
+    """
+    tasks, bases = await _read_tasks(context.workspace)
+    if context.bases and dict(context.bases) != bases:
+        raise ToolError("The files that name the tasks have changed since you looked; try again.")
+    argv = _argv_of(choose_task(tasks, name), args)
+    return await _carry_out(
+        context,
+        argv,
+        shlex.join(argv),
+        timeout_s=timeout_s,
+        stdin="",
+        network=network,
+        background=background,
+    )

@@ -163,9 +163,9 @@ class Exchange:
     def _count(self, name: str) -> None:
         self._weather.counts[name] += 1
 
-    async def _answer(self, client: _Line, head: Head, page: bytes) -> None:
+    async def _answer(self, client: _Line, head: Head, page: bytes, *, has_read: int = 0) -> None:
         """Answer with a page; the request is read first, or its rest would reset the connection."""
-        left = head.length or 0
+        left = (head.length or 0) - has_read
         with suppress(*_BROKEN):
             while left > 0 and (piece := await client.reader.read(min(left, PIECE))):
                 left -= len(piece)
@@ -239,7 +239,7 @@ class Exchange:
             server = await self._reach()
         except OSError:
             self._count("unreached")
-            await self._answer(client, head, bad_gateway())
+            await self._answer(client, head, bad_gateway(), has_read=len(body))
             return
         async with asyncio.TaskGroup() as group:
             up = group.create_task(self._pass_up(client, server, body, head))

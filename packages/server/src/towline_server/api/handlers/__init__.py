@@ -9,6 +9,7 @@ from towline_server.api.handlers import (
     discovery,
     file,
     model,
+    project,
     read,
     session,
     talk,
@@ -29,5 +30,6 @@ HANDLERS: Final[dict[str, Handler]] = {
     **client_call.HANDLERS,
     **file.HANDLERS,
     **model.HANDLERS,
+    **project.HANDLERS,
 }
 """Operation name to handler; streams stand in `api/stream.py`."""

@@ -26,6 +26,7 @@ from towline_server.models.providers import Providers
 from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.files import Files
+from towline_server.sessions.project import Projects
 from towline_server.sessions.registry import Sessions
 
 __all__ = [
@@ -74,6 +75,8 @@ class Service:
     """What users have used, and may."""
     files: Files
     """What users have uploaded."""
+    projects: Projects
+    """What the folders of sessions bring along."""
     readiness: Readiness
     """Whether the server takes work."""
     log: str
@@ -169,8 +172,17 @@ def check_limits(limits: Limits | None) -> None:
             raise UsageError(f"limits.{name} is {bound!r}; it must be more than 0.")
 
 
-async def take_content(call: Call, content: tuple[PromptBlock, ...]) -> tuple[Block, ...]:
-    """What a prompt says, its bytes in files (C1.10); refuse one that says nothing, or too much.
+async def take_content(
+    call: Call, content: tuple[PromptBlock, ...], *, cwd: str | None
+) -> tuple[Block, ...]:
+    """What a prompt says, its bytes in files (C1.10), and the files that it mentions (A5.79).
+
+    Refuses one that says nothing, or too much.
+
+    Args:
+        call: The request.
+        content: What came.
+        cwd: The folder in which mentions are looked for.
 
     Raises:
         UsageError: It is empty, or has too many blocks or too much text (C6).
@@ -190,7 +202,7 @@ async def take_content(call: Call, content: tuple[PromptBlock, ...]) -> tuple[Bl
             f"A prompt has at most {MAX_PROMPT_BYTES} bytes; this one has {size}. Put long text "
             "into a file that the agent can read."
         )
-    return taken
+    return await call.service.projects.attach(call.user, cwd or ".", taken, call.service.files)
 
 
 def check_length(most: int, **values: str | None) -> None:

@@ -3,6 +3,7 @@
 from typing import Final, cast
 
 from towline_protocol import (
+    Block,
     CloseSession,
     CreateSession,
     MarkRead,
@@ -44,11 +45,17 @@ async def _create_session(call: Call) -> Tagged:
         key=body.key,
     )
     check_limits(body.limits)
-    prompt = None if body.prompt is None else await take_content(call, body.prompt)
+    prompt = None if body.prompt is None else await _first_prompt(call, body)
     session = await call.service.sessions.create(
         call.user, body, prompt=prompt, remember=call.remember
     )
     return _tagged(session.info())
+
+
+async def _first_prompt(call: Call, body: CreateSession) -> tuple[Block, ...]:
+    assert body.prompt is not None
+    cwd = call.service.projects.folder(body.cwd)
+    return await take_content(call, body.prompt, cwd=cwd)
 
 
 async def _list_sessions(call: Call) -> SessionList:

@@ -25,28 +25,26 @@ from towline_server.api.handlers.call import (
     check_limits,
     take_content,
 )
-from towline_server.sessions.inbox import Said
+from towline_server.sessions.inbox import WHEN, Said
 
 __all__ = ["HANDLERS"]
-
-_WHEN: Final = ("auto", "queue", "steer", "reject")
 
 
 async def _send_prompt(call: Call) -> PromptAccepted:
     body = cast("SendPrompt", call.body)
-    if body.when not in _WHEN:
-        raise UsageError(f"There is no when={body.when!r}; it is one of: {', '.join(_WHEN)}.")
+    if body.when not in WHEN:
+        raise UsageError(f"There is no when={body.when!r}; it is one of: {', '.join(WHEN)}.")
     check_limits(body.limits)
-    content = await take_content(call, body.content)
     session = await call.service.sessions.get(call.user, call.session, live=True)
-    said = Said(
-        content=content,
-        when=body.when,
-        key=call.key,
-        limits=body.limits,
-        speak=body.speak,
-    )
-    return await session.admit(said, call.remember)
+    with session.in_use():
+        said = Said(
+            content=await take_content(call, body.content, cwd=session.log.view.cwd),
+            when=body.when,
+            key=call.key,
+            limits=body.limits,
+            speak=body.speak,
+        )
+        return await session.admit(said, call.remember)
 
 
 async def _withdraw_prompt(call: Call) -> Withdrawn:
@@ -70,11 +68,12 @@ async def _retry(call: Call) -> PromptAccepted:
 async def _resend(call: Call) -> PromptAccepted:
     body = cast("Resend", call.body)
     check_limits(body.limits)
-    content = await take_content(call, body.content)
-    session = await call.service.sessions.get(call.user, call.session, live=True)
-    said = Said(content=content, key=call.key, limits=body.limits, speak=body.speak)
     turn = TurnId(call.request.path_params["turn"])
-    return await session.say_again(turn, said, remember=call.remember)
+    session = await call.service.sessions.get(call.user, call.session, live=True)
+    with session.in_use():
+        content = await take_content(call, body.content, cwd=session.log.view.cwd)
+        said = Said(content=content, key=call.key, limits=body.limits, speak=body.speak)
+        return await session.say_again(turn, said, remember=call.remember)
 
 
 async def _interrupt(call: Call) -> Interrupted:

@@ -1,0 +1,1 @@
+"""Shell commands, taken apart by the grammar (A5.64)."""

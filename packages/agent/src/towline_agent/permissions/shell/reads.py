@@ -1,0 +1,226 @@
+"""Commands that only read, so that they run unasked where reads do (A5.44)."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from towline_agent.permissions.shell.words import Word
+
+__all__ = ["Read", "find_read"]
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What a command that only reads looks at."""
+
+    paths: tuple[str, ...] = ()
+    """Paths, as they are written."""
+
+
+class _Facts(msgspec.Struct, frozen=True):
+    """When a program only reads."""
+
+    letters: str = ""
+    """Letters of short options with which it may do more."""
+    longs: tuple[str, ...] = ()
+    """Long options with which it may do more; also what they may be cut to."""
+    paths: bool = True
+    """Whether its operands are paths."""
+    skip: int = 0
+    """Operands before the paths, such as the pattern of `grep`."""
+    most: int | None = None
+    """Operands it may have; one more would be written to."""
+    loose: bool = False
+    """Whether words that only the run tells do no harm."""
+    single_dash: tuple[str, ...] = ()
+    """Options of one dash and more than one letter with which it may do more."""
+
+
+_PLAIN: Final = _Facts()
+_WORDS: Final = _Facts(paths=False, loose=True)
+_FACTS: Final = {
+    **dict.fromkeys(
+        (
+            "cat", "head", "tail", "wc", "nl", "tac", "rev", "cut", "paste", "fold", "expand",
+            "unexpand", "comm", "cmp", "join", "ls", "dir", "vdir", "stat", "du", "df", "realpath",
+            "readlink", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum",
+            "b2sum", "cksum", "sum", "od", "hexdump", "strings", "column", "size", "nm", "tsort",
+        ),
+        _PLAIN,
+    ),
+    **dict.fromkeys(
+        (
+            "echo", "true", "false", ":", "basename", "dirname", "seq", "expr", "exit", "return",
+            "break", "continue", "sleep", "shift",
+        ),
+        _WORDS,
+    ),
+    **dict.fromkeys(
+        ("pwd", "whoami", "id", "groups", "uname", "arch", "nproc", "uptime", "tty", "logname"),
+        _Facts(paths=False),
+    ),
+    "printf": _Facts("v", paths=False),
+    "wait": _Facts("p", paths=False),
+    "tr": _Facts(paths=False),
+    "which": _Facts(paths=False),
+    "type": _Facts(paths=False),
+    "date": _Facts("sf", ("set", "file"), paths=False),
+    "hostname": _Facts("bF", ("file", "boot"), paths=False, most=0),
+    "diff": _Facts("l", ("paginate",)),
+    "file": _Facts("CzZ", ("compile", "uncompress")),
+    "grep": _Facts(skip=1),
+    "egrep": _Facts(skip=1),
+    "fgrep": _Facts(skip=1),
+    "rg": _Facts("z", ("pre", "pre-glob", "search-zip", "hostname-bin"), skip=1),
+    "sort": _Facts("oTS", ("output", "compress-program", "temporary-directory")),
+    "uniq": _Facts(most=1),
+    "tree": _Facts("oR", ("output",)),
+    "find": _Facts(
+        single_dash=(
+            "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf",
+            "-fls", "-files0-from",
+        )
+    ),
+    "fd": _Facts("xX", ("exec", "exec-batch"), skip=1),
+    "fdfind": _Facts("xX", ("exec", "exec-batch"), skip=1),
+    "jq": _Facts("fL", ("from-file",), skip=1),
+    "test": _Facts("vR", paths=False),
+    "xxd": _Facts("r", ("revert",), most=1, single_dash=("-revert",)),
+}  # fmt: skip
+"""By program; all options that are not named do no more than read."""
+
+_GIT: Final = {
+    **dict.fromkeys(
+        (
+            "status", "log", "show", "diff", "blame", "ls-files", "ls-tree", "rev-parse",
+            "rev-list", "describe", "shortlog", "merge-base", "name-rev", "for-each-ref",
+            "count-objects", "diff-tree", "diff-index", "diff-files", "show-ref", "whatchanged",
+            "cherry", "show-branch", "check-ignore",
+        ),
+        (),
+    ),
+    "grep": ("-O", "--open-files-in-pager"),
+    "cat-file": ("--textconv", "--filters", "--batch-command"),
+}  # fmt: skip
+"""What git only reads by, with options that do more."""
+_GIT_NEVER: Final = (
+    "--output",
+    "--ext-diff",
+    "--textconv",
+    "--exec",
+    "--upload-pack",
+    "--run",
+    "--show-signature",
+)
+_GIT_LISTS: Final = {
+    "branch": frozenset(
+        {"-a", "-r", "-v", "-vv", "--all", "--remotes", "--verbose", "--list", "--show-current"}
+    ),
+    "tag": frozenset({"-l", "--list", "-n"}),
+    "remote": frozenset({"-v", "--verbose"}),
+    "stash": frozenset({"list"}),
+    "worktree": frozenset({"list"}),
+    "reflog": frozenset({"show"}),
+}
+"""What git lists when nothing but these words follows."""
+_VERSIONS: Final = frozenset({"--version", "-V", "version"})
+_VERSIONED: Final = frozenset(
+    {
+        "python", "python3", "node", "npm", "cargo", "rustc", "go", "gcc", "clang", "make", "uv",
+        "pip", "ruff", "pytest", "git", "java", "ruby", "perl", "bash", "docker", "cmake",
+    }
+)  # fmt: skip
+_SED_PRINT: Final = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
+_SET: Final = re.compile(r"[-+][euxo]+|pipefail|errexit|nounset|xtrace")
+
+
+def find_read(name: str, words: Sequence[Word]) -> Read | None:
+    """What a command looks at; `None` for one that may do more than read.
+
+    Args:
+        name: The program as it is written; one with a folder is no program we know.
+        words: Its arguments.
+    """
+    values = [word.value for word in words]
+    known = [value for value in values if value is not None]
+    whole = len(known) == len(values)
+    if name in _VERSIONED and whole and len(known) == 1 and known[0] in _VERSIONS:
+        return Read()
+    if name == "git":
+        return _read_git(words, known) if whole else None
+    if name == "sed":
+        fits = len(known) >= 2 and known[0] == "-n" and _SED_PRINT.fullmatch(known[1])
+        return Read(_operands(known[2:])) if fits and whole and not _options(known[2:]) else None
+    if name == "set":
+        return Read() if whole and all(_SET.fullmatch(value) for value in known) else None
+    facts = _FACTS.get(name)
+    if facts is None or not (whole or facts.loose):
+        return None
+    if name == "find":  # its paths stand before its tests
+        ends = [place for place, value in enumerate(known) if value[:1] in ("-", "(", "!", ",")]
+        read = _read_known(facts, words, known)
+        return None if read is None else Read(tuple(known[: ends[0]]) if ends else tuple(known))
+    return _read_known(facts, words, known)
+
+
+def _options(values: Sequence[str]) -> list[str]:
+    """The options among arguments: those before `--` that begin with a dash."""
+    end = values.index("--") if "--" in values else len(values)
+    return [value for value in values[:end] if value[:1] == "-" and value != "-"]
+
+
+def _operands(values: Sequence[str]) -> tuple[str, ...]:
+    options = set(_options(values))
+    return tuple(value for value in values if value not in options and value != "--")
+
+
+def _read_known(facts: _Facts, words: Sequence[Word], known: list[str]) -> Read | None:
+    options, operands = _options(known), _operands(known)
+    if any(_does_more(option, facts) for option in options):
+        return None
+    guarded = bool(facts.letters or facts.longs or facts.single_dash or facts.most is not None)
+    if guarded and any(word.glob and word.source[:1] in "*?[" for word in words):
+        return None  # a file's name may begin with a dash
+    if facts.most is not None and (len(operands) > facts.most or any(w.glob for w in words)):
+        return None
+    if not facts.paths:
+        return Read()
+    skipped = 0 if any(option[:2] in ("-e", "-f") for option in options) else facts.skip
+    inside = [option.split("=", 1)[1] for option in options if "=" in option]
+    glued = [option[2:] for option in options if option[:2] in ("-f", "-C") and option[2:]]
+    return Read((*operands[skipped:], *inside, *glued))
+
+
+def _does_more(option: str, facts: _Facts) -> bool:
+    if option in facts.single_dash:
+        return True
+    if option.startswith("--"):
+        key = option[2:].split("=", 1)[0]
+        return any(long.startswith(key) for long in facts.longs)  # they may be cut short
+    if facts.single_dash:  # its options are words, not clusters of letters
+        return False
+    return not set(facts.letters).isdisjoint(option[1:])
+
+
+def _read_git(words: Sequence[Word], known: list[str]) -> Read | None:
+    while known and known[0] in ("--no-pager", "-P"):
+        known = known[1:]
+    if not known or any(word.glob and word.source[:1] in "*?[" for word in words):
+        return None
+    command, rest = known[0], known[1:]
+    lists = _GIT_LISTS.get(command)
+    if lists is not None:
+        needs = command in ("stash", "worktree")
+        return Read() if lists.issuperset(rest) and (rest or not needs) else None
+    more = _GIT.get(command)
+    if more is None:
+        return None
+    for option in _options(rest):
+        key = option.split("=", 1)[0]
+        if any(never.startswith(key) and len(key) > 2 for never in _GIT_NEVER):
+            return None
+        if any(option.startswith(each) or each.startswith(key) for each in more):
+            return None
+    operands = _operands(rest)
+    return Read(tuple(name for value in operands for name in {value, value.rsplit(":", 1)[-1]}))

@@ -1,0 +1,1 @@
+"""What a project brings along for its agent: instructions, commands, files to mention."""

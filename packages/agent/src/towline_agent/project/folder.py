@@ -1,0 +1,68 @@
+"""A project's folder, looked at in threads: commands and paths."""
+
+from pathlib import Path
+from typing import Final
+
+from towline_agent.project.command import OwnCommand, read_command
+from towline_agent.project.suggest import rank_paths
+from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.threads import FILES
+from towline_protocol import UsageError
+
+__all__ = ["COMMANDS_MAX", "find_commands", "find_paths"]
+
+COMMANDS_MAX: Final = 200
+"""Files of one folder that are looked at: more of them nobody can tell apart."""
+
+_COMMAND_BYTES: Final = 256 * 1024
+
+
+async def find_commands(
+    folder: Path, source: str
+) -> tuple[tuple[OwnCommand, ...], tuple[str, ...]]:
+    """The commands of a folder by name, and notices about files that are none.
+
+    Args:
+        folder: It need not exist.
+        source: `user` or `project`: whose it is.
+    """
+    return await FILES.run(lambda: _read_all(folder, source))
+
+
+async def find_paths(workspace: Workspace, typed: str, limit: int) -> tuple[tuple[str, ...], bool]:
+    """Paths that may be meant, the best first, and whether not all were looked at (A5.81).
+
+    Args:
+        workspace: Where.
+        typed: What was typed so far.
+        limit: How many at most.
+
+    Raises:
+        ToolError: The folder cannot be read.
+    """
+    walk = await workspace.walk(".")
+    names = [f"{e.name}/" if e.kind == "dir" else e.name for e in walk.entries]
+    return await FILES.run(lambda: rank_paths(names, typed, limit)), walk.truncated
+
+
+def _read_all(folder: Path, source: str) -> tuple[tuple[OwnCommand, ...], tuple[str, ...]]:
+    found: list[OwnCommand] = []
+    notices: list[str] = []
+    for path in _markdown_files(folder):
+        try:
+            with path.open("rb") as file:
+                text = file.read(_COMMAND_BYTES).decode("utf-8", "replace")
+            found.append(read_command(path.stem, text, source))
+        except UsageError as error:
+            notices.append(f"{path.name} in {folder} was left out. {error.message}")
+        except OSError as error:
+            notices.append(f"{path.name} in {folder} cannot be read: {error.strerror}.")
+    return tuple(found), tuple(notices)
+
+
+def _markdown_files(folder: Path) -> list[Path]:
+    try:
+        names = sorted(path for path in folder.iterdir() if path.suffix == ".md")
+    except OSError:  # there is no such folder
+        return []
+    return [path for path in names if path.is_file()][:COMMANDS_MAX]

@@ -1,0 +1,138 @@
+"""Where a path leads, as permission rules and edits name it (A5.1 to A5.3)."""
+
+import os
+import posixpath
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
+from towline_agent.permissions.part import Part
+from towline_agent.permissions.secret import path_part
+from towline_agent.tools.tool import Look, ToolContext
+from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.threads import FILES
+
+__all__ = ["Spot", "find_kind", "locate", "look_at", "reach"]
+
+
+class Spot(NamedTuple):
+    """A path and where it leads."""
+
+    path: str
+    """The real path: relative to the root, absolute outside; `.` for the root."""
+    real: str
+    """The same, absolute."""
+    written: str
+    """The path as the model wrote it, in one way of writing."""
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it leads out of the root."""
+        return self.path.startswith("/")
+
+    def part(self, effect: str) -> Part:
+        """What a call does there, for the gate.
+
+        Args:
+            effect: `read` or `write`.
+        """
+        also = () if self.written in (self.path, self.real) else (self.written,)
+        grants = (self.real,) if self.is_outside else ()
+        return path_part(self.path, effect=effect, also=also, grants=grants)
+
+
+async def locate(context: ToolContext, path: str, *, follow: bool = True) -> Spot:
+    """Where a path leads, links followed.
+
+    Args:
+        context: The call.
+        path: Relative to the root, or absolute.
+        follow: Whether a link at its end is followed; else the link itself is meant.
+
+    Raises:
+        ToolInputInvalid: It is no path.
+    """
+    root = context.workspace.root
+    return await FILES.run(lambda: _locate(root, path, follow))
+
+
+def _locate(root: str, path: str, follow: bool) -> Spot:
+    try:
+        base = os.path.realpath(root)
+        real = _real(posixpath.join(base, path), follow)
+        os.fsencode(real)
+    except ValueError as error:  # a NUL character, or what no file system can name
+        raise ToolInputInvalid(f"{path!r} is no path that can be used; check it.") from error
+    inside = real == base or real.startswith(base.rstrip("/") + "/")
+    shown = os.path.relpath(real, base) if inside else real
+    written = posixpath.normpath(path)
+    for start in (root, base):
+        written = written.removeprefix(start.rstrip("/") + "/")
+    return Spot(shown, real, written)
+
+
+def _real(path: str, follow: bool) -> str:
+    above, name = os.path.split(path.rstrip("/") or "/")
+    if follow or name in ("", ".", ".."):
+        return os.path.realpath(path)
+    return posixpath.join(os.path.realpath(above), name)
+
+
+def look_at(
+    effect: str, argument: str = "path"
+) -> Callable[[ToolContext, dict[str, Any]], Awaitable[Look]]:
+    """The look of a tool that does one thing at one path.
+
+    Args:
+        effect: `read` or `write`.
+        argument: The name of the argument that holds the path.
+    """
+
+    async def look(context: ToolContext, arguments: dict[str, Any]) -> Look:
+        spot = await locate(context, arguments[argument])
+        return Look(parts=(spot.part(effect),))
+
+    return look
+
+
+def reach(context: ToolContext, *spots: Spot) -> Workspace:
+    """The workspace with places outside reachable too: to look at what was read before."""
+    outside = frozenset(spot.real for spot in spots if spot.is_outside)
+    return context.workspace.grant(outside) if outside else context.workspace
+
+
+async def find_kind(workspace: Workspace, spot: Spot) -> str | None:
+    """What stands at a place: `file`, `dir`, `link`, `other`; `None` for nothing.
+
+    Raises:
+        ToolDenied: It can't be reached.
+    """
+    if spot.path in (".", "/"):
+        return "dir"
+    if spot.is_outside:
+        return await _probe(workspace, spot)
+    above, name = posixpath.split(spot.path)
+    try:
+        found = await workspace.walk(above or ".", deep=False, ignored=True)
+    except ToolDenied:
+        raise
+    except ToolError:  # the folder above is missing, or is none
+        return None
+    return next((entry.kind for entry in found.entries if entry.name == name), None)
+
+
+async def _probe(workspace: Workspace, spot: Spot) -> str | None:
+    """What stands outside, where the folder above may not be listed."""
+    probes: dict[str, Callable[[str], Awaitable[object]]] = {
+        "dir": lambda path: workspace.walk(path, deep=False),
+        "file": workspace.read,
+    }
+    for kind, probe in probes.items():
+        try:
+            await probe(spot.path)
+        except ToolDenied:
+            raise
+        except ToolError:
+            continue
+        return kind
+    return None

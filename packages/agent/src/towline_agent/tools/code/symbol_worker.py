@@ -1,0 +1,43 @@
+"""The process that parses: grammars are C, and what they do with odd texts must harm nobody.
+
+It reads texts from its standard input until the end, each after a line `LANGUAGE SIZE`, and writes
+a line of JSON for each: a list of symbols, `"missing"` for a grammar that is not installed, or
+`"late"` for a text that took too long.
+"""
+
+import json
+import time
+import warnings
+from typing import BinaryIO, Final, TextIO
+
+from towline_agent.tools.code.symbols import GrammarMissing, symbols
+
+__all__ = ["FILE_S", "serve"]
+
+FILE_S: Final = 2.0
+"""Seconds for one text: ordinary ones take some milliseconds."""
+
+
+def serve(source: BinaryIO, sink: TextIO) -> None:
+    """Answer each text of a stream.
+
+    Args:
+        source: The texts, each behind its line.
+        sink: Gets a line for each.
+    """
+    warnings.simplefilter("ignore")  # of the texts
+    while head := source.readline():
+        language, size = head.split()
+        text = source.read(int(size))
+        sink.write(json.dumps(_answer(language.decode(), text), separators=(",", ":")) + "\n")
+        sink.flush()  # what is done counts, whatever the next one does
+
+
+def _answer(language: str, text: bytes) -> object:
+    end = time.monotonic() + FILE_S
+    try:
+        return symbols(language, text, late=lambda: time.monotonic() > end)
+    except GrammarMissing:
+        return "missing"
+    except TimeoutError:
+        return "late"

@@ -1,0 +1,1 @@
+"""Finding files and lines: globs, `rg`, and Python where there is no `rg`."""

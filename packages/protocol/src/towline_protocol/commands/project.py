@@ -1,0 +1,111 @@
+"""What the folder of a session offers: paths, commands, a start."""
+
+from towline_protocol.commands.body import Body
+from towline_protocol.messages import Limits
+
+__all__ = [
+    "CommandInfo",
+    "CommandList",
+    "PathList",
+    "RunCommand",
+    "SetTrust",
+    "SuggestionList",
+    "ToolInfo",
+    "ToolList",
+    "TrustInfo",
+]
+
+
+class PathList(Body, frozen=True, kw_only=True):
+    """Paths that somebody may mean (A5.81)."""
+
+    paths: tuple[str, ...]
+    """Relative to the session's folder, the best first; a folder ends with `/`."""
+    truncated: bool = False
+    """Whether the folder holds more than was looked through."""
+
+
+class CommandInfo(Body, frozen=True, kw_only=True):
+    """One command behind a slash (A5.77, A5.78)."""
+
+    name: str
+    """What is typed behind the slash."""
+    about: str
+    """What it does, as one line."""
+    takes: str = ""
+    """What may stand behind it, for people."""
+    source: str = "towline"
+    """`towline`, or whose folder it stands in: `user` or `project`."""
+    operation: str | None = None
+    """The operation that a client carries it out by; `None` for what it does by itself."""
+
+
+class CommandList(Body, frozen=True, kw_only=True):
+    """The commands of a session."""
+
+    commands: tuple[CommandInfo, ...]
+    """Ours, then those of the user, then those of the project."""
+    notices: tuple[str, ...] = ()
+    """Files that are no commands, and why."""
+
+
+class RunCommand(Body, frozen=True, kw_only=True):
+    """Ask for what a command says, as a prompt."""
+
+    arguments: str = ""
+    """What was written behind its name."""
+    when: str = "auto"
+    """As in `send_prompt`."""
+    limits: Limits | None = None
+    """Bounds of the turn; `None` for the session's."""
+
+
+class SuggestionList(Body, frozen=True, kw_only=True):
+    """Prompts to begin with."""
+
+    suggestions: tuple[str, ...]
+    """Words to send as they are, or a command with its slash."""
+
+
+class ToolInfo(Body, frozen=True, kw_only=True):
+    """One tool that a session's model may call."""
+
+    name: str
+    """Its name."""
+    about: str
+    """What it does, in the words that the model reads."""
+    effect: str
+    """`read`, `write`, `exec`, `network` or `own` (A5.42)."""
+
+
+class ToolList(Body, frozen=True, kw_only=True):
+    """The tools of a session."""
+
+    tools: tuple[ToolInfo, ...]
+    """In the order in which the model reads them."""
+
+
+class TrustInfo(Body, frozen=True, kw_only=True):
+    """Whether a folder's own rules, servers, commands and skills count (A5.49)."""
+
+    folder: str
+    """The folder."""
+    trusted: bool
+    """Whether a person trusts exactly these files."""
+    changed: bool = False
+    """Whether a person trusted other files than these (A5.52)."""
+    digest: str
+    """The hash of the files, which an answer names."""
+    files: tuple[str, ...] = ()
+    """The files that it is about, relative to the folder; none when there is nothing to trust."""
+    rules: tuple[str, ...] = ()
+    """The permission rules among them."""
+    problems: tuple[str, ...] = ()
+    """Sentences on what can't be read, or keeps the folder from being trusted."""
+
+
+class SetTrust(Body, frozen=True, kw_only=True):
+    """Trust a folder's files as they were seen, or no longer (A5.51)."""
+
+    digest: str | None = None
+    """The hash of the files that were seen; `None` to trust the folder no longer."""

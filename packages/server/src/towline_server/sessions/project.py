@@ -1,0 +1,217 @@
+"""What a session's folder brings along: mentioned files, own commands, words to agents."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from towline_agent import (
+    LocalWorkspace,
+    Mention,
+    OwnCommand,
+    ToolError,
+    cut_lines,
+    find_commands,
+    find_instructions,
+    find_mentions,
+    find_paths,
+    is_secret,
+    suggest_starts,
+)
+from towline_protocol import Block, CommandInfo, File, Image, Text, UsageError
+from towline_server.errors import BodyTooLarge, Rejected
+from towline_server.sessions.bulk import MAX_FILE
+from towline_server.sessions.files import Files
+from towline_server.sessions.folder import find_folder
+from towline_server.sessions.policies import Policies
+from towline_server.sessions.sniff import PDF, PICTURES, TEXT
+
+__all__ = ["COMMANDS", "INIT", "Projects"]
+
+COMMANDS: Final = (
+    CommandInfo(name="new", about="begin another session", operation="create_session"),
+    CommandInfo(name="clear", about="begin anew, in the same folder", operation="create_session"),
+    CommandInfo(name="resume", about="go on with an earlier session", operation="list_sessions"),
+    CommandInfo(name="fork", about="go on in a copy of this session", operation="fork_session"),
+    CommandInfo(name="init", about="write AGENTS.md for this project", operation="run_command"),
+    CommandInfo(
+        name="compact", about="sum the conversation up, to make room", operation="compact_session"
+    ),
+    CommandInfo(name="model", about="ask another model", takes="MODEL", operation="update_session"),
+    CommandInfo(
+        name="mode", about="say what needs no asking", takes="MODE", operation="update_session"
+    ),
+    CommandInfo(name="cost", about="show what was used", operation="get_usage"),
+    CommandInfo(name="tools", about="list what the model may call", operation="list_tools"),
+    CommandInfo(name="help", about="list these", operation="list_commands"),
+)
+"""Those that there are everywhere (A5.77)."""
+
+INIT: Final = OwnCommand(
+    name="init",
+    about="write AGENTS.md for this project",
+    takes="WORDS",
+    source="towline",
+    body=(
+        "Write AGENTS.md in the top folder of this project, for agents that work on it later. Look "
+        "around first: the layout, how it is built, run and tested, the conventions in the code. "
+        "Keep it under 60 lines: what the project is, the commands that matter (run one to be sure "
+        "that it works), where things stand, and what must be kept to. If there is an AGENTS.md or "
+        "a CLAUDE.md, mend it rather than begin anew. $ARGUMENTS"
+    ),
+)
+"""What `/init` says."""
+
+_OWN_FOLDER: Final = Path(".towline") / "commands"
+
+
+class Projects:
+    """Looks into the folders that sessions work in.
+
+    Args:
+        roots: The folders that the server may work in: instructions are looked for up to these.
+        hidden: Places that nobody may read through it.
+        commands: The user's own folder of commands; `None` for none.
+        policies: Knows whether a folder's own commands count (A5.53); one that keeps nothing when
+            left out.
+        secret: Whether a path is one that nobody mentions by accident (A5.67).
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        *,
+        hidden: Sequence[Path] = (),
+        commands: Path | None = None,
+        policies: Policies | None = None,
+        secret: Callable[[str], bool] = is_secret,
+    ) -> None:
+        self._roots = tuple(roots)
+        self._hidden = tuple(hidden)
+        self._commands = commands
+        self.policies = Policies(None) if policies is None else policies
+        """Which rules, mode and trust a folder has."""
+        self._secret = secret
+
+    def folder(self, cwd: str | None) -> str:
+        """The folder that a client names, as `find_folder` takes it."""
+        return find_folder(cwd, self._roots)
+
+    async def instructions(self, cwd: str) -> str:
+        """What the folder and those above it, up to a root, say to agents (A5.82)."""
+        folder = Path(cwd)
+        around = [root for root in self._roots if folder.is_relative_to(root.resolve())]
+        top = min((root.resolve() for root in around), key=lambda p: len(p.parts), default=folder)
+        place = folder.relative_to(top).as_posix()
+        return await find_instructions(self._workspace(str(top)), place)
+
+    async def attach(
+        self, user: str, cwd: str, content: tuple[Block, ...], files: Files
+    ) -> tuple[Block, ...]:
+        """A prompt with the files that it mentions ahead of it (A5.79).
+
+        A mention that names nothing which can be shown stays a word.
+
+        Args:
+            user: Whose prompt it is.
+            cwd: The folder of the session.
+            content: What was said.
+            files: Where the bytes go.
+
+        Raises:
+            StoreError: A file could not be kept.
+        """
+        text = "\n".join(block.text for block in content if isinstance(block, Text))
+        workspace = self._workspace(cwd)
+        found = [await self._load(user, workspace, one, files) for one in find_mentions(text)]
+        return (*(block for block in found if block is not None), *content)
+
+    async def paths(self, cwd: str, typed: str, limit: int) -> tuple[tuple[str, ...], bool]:
+        """Paths that may be meant, the best first, and whether not all were looked at.
+
+        Raises:
+            ToolError: The folder cannot be read.
+        """
+        return await find_paths(self._workspace(cwd), typed, limit)
+
+    async def suggestions(self, cwd: str) -> tuple[str, ...]:
+        """Prompts to begin with."""
+        try:
+            walk = await self._workspace(cwd).walk(".", deep=False, ignored=True)
+        except ToolError:  # it is gone: there is still something to say
+            return suggest_starts(())
+        return suggest_starts(entry.name for entry in walk.entries)
+
+    async def commands(self, cwd: str) -> tuple[tuple[OwnCommand, ...], tuple[str, ...]]:
+        """The commands in the user's folder, then in the project's if it is trusted; and notices.
+
+        Of two that are called the same the user's own counts.
+        """
+        found: dict[str, OwnCommand] = {INIT.name: INIT}
+        notices: list[str] = []
+        for folder, source in await self._command_folders(cwd):
+            read, told = await find_commands(folder, source)
+            found = {**{command.name: command for command in read}, **found}
+            notices += told
+        return tuple(found[name] for name in sorted(found)), tuple(notices)
+
+    async def command(self, cwd: str, name: str) -> OwnCommand:
+        """The command of that name.
+
+        Raises:
+            Rejected: There is none that says a prompt.
+        """
+        found, _ = await self.commands(cwd)
+        for command in found:
+            if command.name == name:
+                return command
+        raise Rejected(
+            f"There is no command {name[:64]!r} that says something to the agent; list the "
+            "commands to see those there are.",
+            reason="unknown_command",
+        )
+
+    async def _command_folders(self, cwd: str) -> list[tuple[Path, str]]:
+        found: list[tuple[Path, str]] = []
+        if self._commands is not None:
+            found.append((self._commands, "user"))
+        if (await self.policies.trust(cwd)).trusted:
+            found.append((Path(cwd) / _OWN_FOLDER, "project"))
+        return found
+
+    def _workspace(self, folder: str) -> LocalWorkspace:
+        return LocalWorkspace(folder, hidden=self._hidden)
+
+    async def _load(
+        self, user: str, workspace: LocalWorkspace, mention: Mention, files: Files
+    ) -> Block | None:
+        """A mentioned file as a block; first as it was written, since names may look like lines."""
+        for path, lines in ((mention.plain, None), (mention.path, mention.lines)):
+            if self._secret(path):
+                continue
+            try:
+                return await _load_one(user, workspace, path, lines, mention, files)
+            except (ToolError, UsageError, BodyTooLarge):  # no such file, none to be read, or empty
+                continue
+        return None
+
+
+async def _load_one(
+    user: str,
+    workspace: LocalWorkspace,
+    path: str,
+    lines: str | None,
+    mention: Mention,
+    files: Files,
+) -> Block | None:
+    data = (await workspace.read(path)).data
+    if lines is not None and mention.first is not None and mention.last is not None:
+        data = cut_lines(data.decode("utf-8-sig", "replace"), mention.first, mention.last).encode()
+    if len(data) > MAX_FILE:
+        return None
+    name = path.rstrip("/").rpartition("/")[2]
+    row = await files.add(user, data, name=name)
+    if row.media_type in PICTURES:
+        return Image(media_type=row.media_type, file=row.file)
+    if row.media_type not in (TEXT, PDF):
+        return None
+    return File(name=name, media_type=row.media_type, file=row.file, path=path, lines=lines)

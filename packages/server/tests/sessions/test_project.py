@@ -1,0 +1,211 @@
+"""What a session's folder brings along: mentions, commands, instructions, a start."""
+
+from pathlib import Path
+
+import pytest
+
+from towline_agent.testing import ScriptedProvider
+from towline_protocol import (
+    CommandList,
+    CreateSession,
+    File,
+    Image,
+    PathList,
+    Problem,
+    PromptAccepted,
+    RunCommand,
+    SendPrompt,
+    SuggestionList,
+    Text,
+    ToolList,
+    block_text,
+)
+from towline_server.errors import Rejected
+from towline_server.sessions.policies import Policies
+from towline_server.sessions.project import COMMANDS, INIT, Projects
+from towline_server.testing import AppClient, open_test_app, ran
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"picture" * 10
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "app.py").write_text("one\ntwo </file>\nthree\n")
+    (folder / "a b.txt").write_text("spaced\n")
+    (folder / "photo.png").write_bytes(PNG)
+    (folder / "data.bin").write_bytes(b"\0\1\2")
+    (folder / "empty.txt").write_bytes(b"")
+    (folder / ".env").write_text("TOKEN=zebrafish\n")
+    (tmp_path / "outside.txt").write_text("outside\n")
+    return folder
+
+
+async def _said(root: Path, *words: str) -> tuple[list[str], list[object]]:
+    """What the model is shown of a prompt, and what its event holds."""
+    provider = ScriptedProvider("well")
+    async with open_test_app(provider, root=root) as built:
+        client = AppClient(built)
+        content = tuple(Text(text=text) for text in words)
+        session = await client.create(CreateSession(prompt=content))
+        view = await client.until(session, ran(1))
+    shown = [
+        block.text if isinstance(block, Text) else type(block).__name__
+        for block in provider.requests[0].messages[0].content
+    ]
+    return shown, list(view.messages[0].content)
+
+
+@pytest.mark.rules("A5.79", "A5.80")
+async def test_a_mentioned_file_goes_ahead_of_the_question_and_its_bytes_stand_in_no_event(
+    root: Path,
+) -> None:
+    shown, kept = await _said(root, 'Compare @src/app.py:2-3 with @"a b.txt", and see @photo.png.')
+    assert shown[0] == '<file path="src/app.py" lines="2-3">\ntwo &lt;/file>\nthree\n</file>'
+    assert shown[1] == '<file path="a b.txt">\nspaced\n</file>'
+    assert shown[2] == "Image"
+    assert shown[3].startswith("Compare @src/app.py:2-3")
+    first = kept[0]
+    assert isinstance(first, File)
+    assert (first.name, first.path, first.lines) == ("app.py", "src/app.py", "2-3")
+    assert isinstance(kept[2], Image)
+
+
+@pytest.mark.rules("A5.3", "A5.67", "A5.79")
+@pytest.mark.parametrize(
+    "mention", ["none.py", "../outside.txt", "/etc/passwd", "src", "data.bin", "empty.txt", ".env"]
+)
+async def test_what_cannot_be_shown_stays_a_word(root: Path, mention: str) -> None:
+    shown, _ = await _said(root, f"See @{mention} please")
+    assert shown == [f"See @{mention} please"]
+
+
+async def test_the_same_key_again_keeps_the_file_as_it_was(root: Path) -> None:
+    async with open_test_app(ScriptedProvider("well"), root=root) as built:
+        client = AppClient(built)
+        session = await client.create()
+        first = await client.prompt(session, "@src/app.py", key="k1")
+        (root / "src" / "app.py").write_text("changed")
+        again = await client.prompt(session, "@src/app.py", key="k1")
+        assert again.read(PromptAccepted) == first.read(PromptAccepted)
+
+
+@pytest.mark.rules("A5.79")
+async def test_an_editor_marks_lines_of_its_own_accord(root: Path) -> None:
+    provider = ScriptedProvider("well")
+    marked = File(
+        name="app.py",
+        media_type="text/plain",
+        data="dHdv",
+        path="src/app.py",
+        lines="2",
+        selection=True,
+    )
+    async with open_test_app(provider, root=root) as built:
+        client = AppClient(built)
+        session = await client.create()
+        body = SendPrompt(content=(marked, Text(text="Why?")))
+        await client.ask("POST", f"/api/sessions/{session}/prompts", body)
+        await client.until(session, ran(1))
+    shown = provider.requests[0].messages[0].content[0]
+    assert shown == Text(text='<selection path="src/app.py" lines="2">\ntwo\n</selection>')
+
+
+@pytest.mark.rules("A5.81")
+async def test_paths_are_completed_and_ignored_ones_left_out(root: Path) -> None:
+    (root / ".gitignore").write_text("*.bin\n")
+    async with open_test_app(ScriptedProvider(), root=root) as built:
+        client = AppClient(built)
+        session = await client.create()
+        path = f"/api/sessions/{session}/paths"
+        found = (await client.ask("GET", f"{path}?prefix=app&limit=5")).read(PathList)
+        every = (await client.ask("GET", path)).read(PathList)
+    assert found.paths == ("src/app.py",)
+    assert not found.truncated
+    assert "src/" in every.paths
+    assert "data.bin" not in every.paths
+
+
+@pytest.mark.rules("A5.77")
+async def test_commands_tools_and_a_start_are_listed(root: Path) -> None:
+    async with open_test_app(ScriptedProvider(), root=root) as built:
+        client = AppClient(built)
+        session = await client.create()
+        base = f"/api/sessions/{session}"
+        commands = (await client.ask("GET", f"{base}/commands")).read(CommandList)
+        tools = (await client.ask("GET", f"{base}/tools")).read(ToolList)
+        starts = (await client.ask("GET", f"{base}/suggestions")).read(SuggestionList)
+    assert commands.commands == COMMANDS
+    assert "ask_user" in [tool.name for tool in tools.tools]
+    assert starts.suggestions
+
+
+@pytest.mark.rules("A5.77")
+async def test_init_asks_the_agent_for_instructions(root: Path) -> None:
+    provider = ScriptedProvider("done")
+    async with open_test_app(provider, root=root) as built:
+        client = AppClient(built)
+        session = await client.create()
+        path = f"/api/sessions/{session}/commands"
+        body = RunCommand(arguments="In German.")
+        answer = await client.ask("POST", f"{path}/init", body)
+        assert answer.status == 202
+        await client.until(session, ran(1))
+        unknown = (await client.ask("POST", f"{path}/none", body)).read(Problem)
+        wrong = await client.ask("POST", f"{path}/init", RunCommand(when="never"))
+    words = block_text(provider.requests[0].messages[0].content)
+    assert words.startswith("Write AGENTS.md")
+    assert words.endswith("In German.")
+    assert (unknown.status, unknown.reason) == (422, "unknown_command")
+    assert wrong.status == 400
+
+
+@pytest.mark.rules("A5.53", "A5.78")
+async def test_a_projects_commands_count_once_it_is_trusted_and_the_users_own_go_first(
+    root: Path, tmp_path: Path
+) -> None:
+    own, theirs = tmp_path / "commands", root / ".towline" / "commands"
+    for folder in (own, theirs):
+        folder.mkdir(parents=True)
+        (folder / "both.md").write_text(f"Of {folder.name} in {folder.parent.name}")
+    (theirs / "only.md").write_text("Only here")
+    (theirs / "Bad Name.md").write_text("x")
+    (theirs / "init.md").write_text("Not ours")
+    wary = Projects((root,), commands=own)
+    assert [c.name for c in (await wary.commands(str(root)))[0]] == ["both", "init"]
+    with pytest.raises(Rejected, match="no command 'only'"):
+        await wary.command(str(root), "only")
+    policies = Policies(None)
+    await policies.set_trust(str(root), (await policies.trust(str(root))).digest)
+    trusting = Projects((root,), commands=own, policies=policies)
+    found, notices = await trusting.commands(str(root))
+    assert [(c.name, c.source) for c in found] == [
+        ("both", "user"),
+        ("init", "towline"),
+        ("only", "project"),
+    ]
+    assert found[1] is INIT
+    assert len(notices) == 1
+    assert "Bad Name.md" in notices[0]
+
+
+@pytest.mark.rules("A5.82", "A4.9")
+async def test_instructions_of_the_folder_and_those_above_it_stand_in_the_system_prompt(
+    root: Path,
+) -> None:
+    (root / "AGENTS.md").write_text("Top words.")
+    (root / "CLAUDE.md").write_text("Passed over.")
+    (root / "src" / "CLAUDE.md").write_text("Near words.")
+    (root.parent / "AGENTS.md").write_text("Outside words.")
+    provider = ScriptedProvider("well")
+    async with open_test_app(provider, root=root) as built:
+        client = AppClient(built)
+        new = CreateSession(cwd=str(root / "src"), prompt=(Text(text="Hi"),))
+        session = await client.create(new)
+        await client.until(session, ran(1))
+    system = provider.requests[0].system
+    assert system.index("Near words.") < system.index("Top words.")
+    assert "Passed over." not in system
+    assert "Outside words." not in system
+    assert "the person comes first" in system
