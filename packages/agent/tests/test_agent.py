@@ -464,7 +464,7 @@ async def test_a_prompt_may_be_a_picture_and_words() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"mode": "yolo"}, "no mode 'yolo'; it is one of: ask, auto"),
+        ({"mode": "yolo"}, "no mode 'yolo'; it is one of: ask, accept_edits, auto, plan"),
         ({"effort": "huge"}, "no effort 'huge'"),
         ({"limits": {"max_steps": 1}}, "give `Limits(...)`"),
         ({"controls": {"top_p": 1}}, "give `Controls(...)`"),

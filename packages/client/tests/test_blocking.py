@@ -17,6 +17,8 @@ from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTu
 from towline_protocol import (
     CreateSession,
     Envelope,
+    FileChange,
+    FilesChanged,
     Option,
     Preview,
     QuestionItem,
@@ -90,6 +92,24 @@ def test_a_script_answers_what_a_turn_needs() -> None:
             session.wait_for(accepted)
         session.answer_question(needed.value.questions[0], {"size": "s"})
         assert session.wait_for(accepted) == "!allow_onces"
+
+
+@pytest.mark.rules("D13")
+def test_a_script_reads_what_a_turn_did_to_files_and_undoes_it() -> None:
+    async def change(turn: ScriptedTurn, text: str) -> None:
+        call = turn.propose("write_file", "Write", effect="write", arguments="{}")
+        turn.emit(FilesChanged(call=call, changes=(FileChange(path=text, kind="created"),)))
+        turn.end_call(call, "written")
+        await turn.say("done")
+
+    with _connect(ScriptedServer(change)) as client:
+        session = client.open()
+        session.ask("a.txt")
+        turn = session.view.messages[0].turn
+        assert turn is not None
+        assert [change.path for change in session.diff(turn).changes] == ["a.txt"]
+        reverted = session.revert(turn, conversation=True)
+        assert (reverted.reverted, reverted.conversation) == (("a.txt",), True)
 
 
 def test_all_that_the_client_can_do_is_one_step_away() -> None:

@@ -29,6 +29,8 @@ from towline_protocol import (
     AddUser,
     ClientTool,
     CreateSession,
+    FileChange,
+    FilesChanged,
     Operation,
     Option,
     Preview,
@@ -141,6 +143,10 @@ async def _use_session(session: Session) -> None:
     assert await session.mark_read() == session.view.seq
     turn = session.view.messages[0].turn
     assert turn is not None
+    assert [row.files for row in (await session.files.checkpoints()).checkpoints] == [1]
+    assert [change.path for change in (await session.files.diff(turn)).changes] == ["a.txt"]
+    assert (await session.files.revert(turn)).reverted == ("a.txt",)
+    assert (await session.files.checkpoints()).checkpoints == ()
     assert (await session.fork(turn)).title == "The talk"
     assert (await session.compact()).id == session.id
     assert (await session.retry()).position == 0
@@ -164,6 +170,7 @@ async def _ask_for_all(turn: ScriptedTurn, text: str) -> None:
     del text
     preview = Preview(kind="command", text="make test")
     call, option = await turn.ask("run_program", "make test", preview=preview)
+    turn.emit(FilesChanged(call=call, changes=(FileChange(path="a.txt", kind="created"),)))
     turn.end_call(call, "fine")
     answers = await turn.question(_SIZE)
     found = await turn.call_client("locate", "Where it is")

@@ -21,6 +21,7 @@ from towline_client import (
     Models,
     Project,
     Session,
+    TurnFiles,
 )
 from towline_client.options import check_options
 from towline_client.testing import ManualClock, ScriptedServer, ScriptedTransport, refuse
@@ -33,7 +34,7 @@ from towline_protocol import (
     takes_match,
 )
 
-_CLASSES = (Account, Client, Discovery, Life, Models, Project, Session)
+_CLASSES = (Account, Client, Discovery, Life, Models, Project, Session, TurnFiles)
 _BESIDE = {
     "Client.close",  # of what is held here
     "Client.feed",  # a stream

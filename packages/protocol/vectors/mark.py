@@ -8,6 +8,8 @@ from towline_protocol import (
     CommandArtifact,
     Compacted,
     Context,
+    FileConflict,
+    FilesReverted,
     HttpArtifact,
     ImageArtifact,
     MessageEnded,
@@ -109,6 +111,30 @@ def reverted_beyond() -> Script:
     log.stored(Reverted(to_turn=TurnId("trn_1")))
     _turn(log, 104)
     log.stored(Reverted(to_turn=TurnId("trn_50")))
+    return log
+
+
+def files_reverted() -> Script:
+    """Files put back while the conversation stays, and with it."""
+    log = Script(
+        "files_reverted",
+        "Files that were put back are a mark of their own, with what was left alone and what could "
+        "not be undone; what was said stays, unless the conversation goes back too.",
+        "A5.74 A5.75",
+    )
+    _turn(log, 1)
+    _turn(log, 2)
+    log.stored(FilesReverted(turn=TurnId("trn_2"), files=("a.txt",)))
+    _turn(log, 3)
+    log.stored(
+        Reverted(to_turn=TurnId("trn_2")),
+        FilesReverted(
+            turn=TurnId("trn_2"),
+            files=("a.txt", "b/c.txt"),
+            conflicts=(FileConflict(path="d.txt", what="it was changed since"),),
+            unkept=("command: make",),
+        ),
+    )
     return log
 
 
@@ -280,6 +306,7 @@ MARKS = (
     reverted,
     reverted_twice,
     reverted_beyond,
+    files_reverted,
     compacted,
     compacted_unpriced,
     sub_agents,

@@ -39,6 +39,7 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         permission_window_away_s = 600
         orphan_turn = "interrupt"
         orphan_turn_s = 20
+        sandbox = "required"
         server_name = "desk"
         tools = ["my_tools.weather:all", "-coding"]
         trusts_client_effects = true
@@ -61,6 +62,7 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         permission_window_away_s=600,
         orphan_turn="interrupt",
         orphan_turn_s=20,
+        sandbox="required",
         server_name="desk",
         tools=("my_tools.weather:all", "-coding"),
         trusts_client_effects=True,

@@ -116,6 +116,15 @@ export const SESSION_FOLDS: Folds = {
       not_reverted: event.not_reverted ?? [],
     });
   },
+  files_reverted: (view, event, envelope) => {
+    const conflicts = (event.conflicts ?? []).map(({ path, what }) => `${path}: ${what}`);
+    return addMark(view, envelope, {
+      kind: "files_reverted",
+      text: event.turn,
+      files: event.files ?? [],
+      not_reverted: [...conflicts, ...(event.unkept ?? [])],
+    });
+  },
   todos_updated: (view, event) => ({ ...view, todos: event.todos }),
   notice: (view, event) => {
     const notices = [...view.notices, event];

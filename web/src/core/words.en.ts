@@ -46,6 +46,7 @@ export const EN = {
   "mark.turn_limited": "The turn ended early: {text}",
   "mark.compacted": "Older messages were summed up",
   "mark.reverted": "Went back to before this point",
+  "mark.files_reverted": "Files were put back",
   "mark.fallback": "Another model took over: {text}",
   "mark.closed": "This session is closed",
   "fault.again": "Trying again can help.",

@@ -84,6 +84,7 @@ export const ZH: Record<Word, string> = {
   "mark.turn_limited": "这一轮提前结束：{text}",
   "mark.compacted": "较早的消息已被总结",
   "mark.reverted": "已回到此处之前",
+  "mark.files_reverted": "文件已还原",
   "mark.fallback": "已换用其他模型：{text}",
   "mark.closed": "此会话已关闭",
   "fault.again": "重试可能有用。",

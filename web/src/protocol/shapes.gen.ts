@@ -25,7 +25,9 @@ export const STRUCTS: Record<string, string> = {
   Fault: "code message retry? retry_after_s?:n| scope?:| reason?:| details?:a{}|",
   File: "type=file name media_type data?:| file?:| path?:| lines?:| selection?:b",
   FileChange: "path kind source?:| before?:| after?:| before_mode?:i| after_mode?:i| diff?:| truncated?:b",
+  FileConflict: "path what",
   FilesChanged: "type=files_changed call changes:FileChange[]",
+  FilesReverted: "type=files_reverted turn files?:[] conflicts?:FileConflict[] unkept?:[]",
   Gap: "requested last:i reason",
   Hello: "log last_seq:i now server_version web_build?:|",
   History: "messages?:MessageView[] calls?:CallView[] next?:i|",
@@ -124,6 +126,6 @@ export const STRUCTS: Record<string, string> = {
 export const UNIONS: Record<string, string> = {
   Artifact: "ImageArtifact SearchArtifact PageArtifact HttpArtifact CommandArtifact AudioArtifact TranscriptArtifact UnknownArtifact",
   Block: "Text Thinking Image File ToolCall ToolResult Opaque Unknown",
-  Event: "SessionCreated SessionUpdated SessionClosed Compacted CheckpointCreated Reverted PromptAdmitted PromptDelivered PromptWithdrawn TurnStarted TurnResumed TurnCompleted TurnFailed TurnCancelled StepStarted StepEnded Waiting Fallback MessageStarted MessageEnded MessageDiscarded ToolProposed ToolStarted ToolEnded ClientCallOffered ClientCallClaimed PermissionRequested PermissionResolved QuestionAsked QuestionResolved TodosUpdated FilesChanged Notice Unknown TextDelta ThinkingDelta ToolCallDelta ToolProgress ToolOutputDelta",
+  Event: "SessionCreated SessionUpdated SessionClosed Compacted CheckpointCreated Reverted FilesReverted PromptAdmitted PromptDelivered PromptWithdrawn TurnStarted TurnResumed TurnCompleted TurnFailed TurnCancelled StepStarted StepEnded Waiting Fallback MessageStarted MessageEnded MessageDiscarded ToolProposed ToolStarted ToolEnded ClientCallOffered ClientCallClaimed PermissionRequested PermissionResolved QuestionAsked QuestionResolved TodosUpdated FilesChanged Notice Unknown TextDelta ThinkingDelta ToolCallDelta ToolProgress ToolOutputDelta",
   ResultBlock: "Text Image File Unknown",
 };

@@ -52,6 +52,7 @@ export type Event =
   | Compacted
   | CheckpointCreated
   | Reverted
+  | FilesReverted
   | PromptAdmitted
   | PromptDelivered
   | PromptWithdrawn
@@ -107,6 +108,7 @@ export type StoredEvent =
   | Compacted
   | CheckpointCreated
   | Reverted
+  | FilesReverted
   | PromptAdmitted
   | PromptDelivered
   | PromptWithdrawn
@@ -278,6 +280,18 @@ export interface ChangeProvider {
   readonly ca_file?: string | null;
 }
 
+/** A turn that files can go back to before. */
+export interface Checkpoint {
+  /** The turn. */
+  readonly turn: string;
+  /** RFC 3339 time of its first change. */
+  readonly time: string;
+  /** Paths that it changed and that were not put back since. */
+  readonly files: number;
+  /** What it did that cannot be undone, such as what commands did, a sentence each. */
+  readonly unkept?: readonly string[];
+}
+
 /** A state of files one can go back to was saved. */
 export interface CheckpointCreated {
   readonly type: "checkpoint_created";
@@ -285,6 +299,14 @@ export interface CheckpointCreated {
   readonly id: string;
   /** The paths it holds. */
   readonly files: readonly string[];
+}
+
+/** One page, newest first. */
+export interface CheckpointList {
+  /** The turns; those that left all files alone are none. */
+  readonly checkpoints: readonly Checkpoint[];
+  /** `after` for the next page; `None` at the end. */
+  readonly next?: string | null;
 }
 
 /** A one-time code, to be turned into a token. */
@@ -471,7 +493,10 @@ export interface CreateSession {
   readonly title?: string | null;
   /** The folder to work in; must lie in one of the server's roots (D2). */
   readonly cwd?: string | null;
-  /** `ask` or `auto`. */
+  /**
+   * `ask`, `accept_edits`, `auto` or `plan`; `None` for the one that was last chosen for the
+   * folder, else the server's (A5.46).
+   */
   readonly mode?: string | null;
   /** A first prompt, admitted with the session. */
   readonly prompt?: readonly PromptBlock[] | null;
@@ -619,6 +644,14 @@ export interface FileChange {
   readonly truncated?: boolean;
 }
 
+/** A path that somebody changed after the agent did: it is left alone (A5.75). */
+export interface FileConflict {
+  /** Relative to the root. */
+  readonly path: string;
+  /** What happened to it, for people. */
+  readonly what: string;
+}
+
 /** A file that is kept. */
 export interface FileInfo {
   /** The hash of its bytes: SHA-256 in hex. `Image.file` and `File.file` name it. */
@@ -638,6 +671,19 @@ export interface FilesChanged {
   readonly call: string;
   /** What changed. */
   readonly changes: readonly FileChange[];
+}
+
+/** Files were put back to what they were before a turn; the conversation is as it was. */
+export interface FilesReverted {
+  readonly type: "files_reverted";
+  /** The first turn that is undone. */
+  readonly turn: string;
+  /** The paths that were put back, or went. */
+  readonly files?: readonly string[];
+  /** The paths that were left alone, for somebody has changed them since. */
+  readonly conflicts?: readonly FileConflict[];
+  /** What could not be undone, such as what commands did, a sentence each (A5.74). */
+  readonly unkept?: readonly string[];
 }
 
 /** The way back from the consent. Its `repr` shows no code. */
@@ -852,17 +898,20 @@ export interface ManifestRow {
 /** A quiet line between messages. */
 export interface Mark {
   /**
-   * `turn_failed`, `turn_cancelled`, `turn_limited`, `compacted`, `reverted`, `fallback` or
-   * `closed`.
+   * `turn_failed`, `turn_cancelled`, `turn_limited`, `compacted`, `reverted`, `files_reverted`,
+   * `fallback` or `closed`.
    */
   readonly kind: string;
-  /** Words for it, when there are any; for `reverted` the first turn that is undone. */
+  /**
+   * Words for it, when there are any; for `reverted` and `files_reverted` the first turn that is
+   * undone.
+   */
   readonly text: string;
   /** What went wrong, for `turn_failed` and `fallback`. */
   readonly fault: Fault | null;
-  /** The paths that were put back, for `reverted`. */
+  /** The paths that were put back, for `reverted` and `files_reverted`. */
   readonly files: readonly string[];
-  /** What could not be put back, for `reverted`. */
+  /** What could not be put back, for `reverted` and `files_reverted`. */
   readonly not_reverted: readonly string[];
   /** The size of what the model sees, before, for `compacted`. */
   readonly before_tokens: number | null;
@@ -1414,6 +1463,14 @@ export interface Reset {
   readonly retry_ms: number;
 }
 
+/** Put files back to what they were before a turn, this one and all later ones undone. */
+export interface RevertTurn {
+  /** Whether to put back the others when somebody has changed some since; else nothing is. */
+  readonly skip_conflicts?: boolean;
+  /** Whether the conversation goes back as well. */
+  readonly conversation?: boolean;
+}
+
 /** The conversation went back to before a turn. */
 export interface Reverted {
   readonly type: "reverted";
@@ -1534,7 +1591,7 @@ export interface SessionInfo {
   readonly agent: string;
   /** `provider/model`. */
   readonly model: string;
-  /** `ask` or `auto`. */
+  /** `ask`, `accept_edits`, `auto` or `plan`. */
   readonly mode: string;
   /** Whether a turn runs, something is pending or a reader is attached. */
   readonly live: boolean;
@@ -1677,6 +1734,12 @@ export interface SessionView {
   readonly unknown: number;
   /** Whether something was missed: the view must be fetched anew (C1.5, C4.2). */
   readonly lost: boolean;
+}
+
+/** Trust a folder's files as they were seen, or no longer (A5.51). */
+export interface SetTrust {
+  /** The hash of the files that were seen; `None` to trust the folder no longer. */
+  readonly digest?: string | null;
 }
 
 /** A sign-in waits for a person's consent. */
@@ -1967,6 +2030,24 @@ export interface TranscriptArtifact {
   readonly language?: string | null;
 }
 
+/** Whether a folder's own rules, servers, commands and skills count (A5.49). */
+export interface TrustInfo {
+  /** The folder. */
+  readonly folder: string;
+  /** Whether a person trusts exactly these files. */
+  readonly trusted: boolean;
+  /** Whether a person trusted other files than these (A5.52). */
+  readonly changed?: boolean;
+  /** The hash of the files, which an answer names. */
+  readonly digest: string;
+  /** The files that it is about, relative to the folder; none when there is nothing to trust. */
+  readonly files?: readonly string[];
+  /** The permission rules among them. */
+  readonly rules?: readonly string[];
+  /** Sentences on what can't be read, or keeps the folder from being trusted. */
+  readonly problems?: readonly string[];
+}
+
 /** The turn was stopped by somebody. */
 export interface TurnCancelled {
   readonly type: "turn_cancelled";
@@ -1993,6 +2074,19 @@ export interface TurnCompleted {
   readonly speak?: string | null;
 }
 
+/** What a turn did to files: one page, by path. */
+export interface TurnDiff {
+  /** The turn. */
+  readonly turn: string;
+  /**
+   * From before its first touch to after its last one; a folder's path ends with `/`. Also what was
+   * put back since.
+   */
+  readonly changes: readonly FileChange[];
+  /** `after` for the next page; `None` at the end. */
+  readonly next?: string | null;
+}
+
 /** The turn ended with a fault. */
 export interface TurnFailed {
   readonly type: "turn_failed";
@@ -2007,6 +2101,23 @@ export interface TurnResumed {
   readonly type: "turn_resumed";
   /** The resumption's number, from 1. */
   readonly attempt: number;
+}
+
+/** What was put back. */
+export interface TurnReverted {
+  /** The first turn that is undone. */
+  readonly turn: string;
+  /** The paths that were put back, or went. */
+  readonly reverted?: readonly string[];
+  /**
+   * The paths that somebody has changed since. Without `skip_conflicts` even one of them keeps
+   * everything as it is, the conversation too.
+   */
+  readonly conflicts?: readonly FileConflict[];
+  /** What could not be undone, a sentence each. */
+  readonly unkept?: readonly string[];
+  /** Whether the conversation went back. */
+  readonly conversation?: boolean;
 }
 
 /** A turn began. */
@@ -2062,7 +2173,10 @@ export interface UpdateSession {
   readonly title?: string | null;
   /** The new `provider/model`, from the next turn on. */
   readonly model?: string | null;
-  /** The new mode, from the next turn on: `ask` or `auto`. */
+  /**
+   * The new mode, from the next call on: `ask`, `accept_edits`, `auto` or `plan`. The folder's next
+   * session begins with it.
+   */
   readonly mode?: string | null;
   /** The new labels, all of them: at most 16, of at most 64 characters each. */
   readonly labels?: readonly string[] | null;
@@ -2255,6 +2369,12 @@ export interface Operations {
   upload_file: { request: null; answer: FileInfo };
   /** Read the bytes of a file of one's own. */
   download_file: { request: null; answer: null };
+  /** List the turns that files can go back to before, newest first. */
+  list_checkpoints: { request: null; answer: CheckpointList };
+  /** Read what a turn did to files. */
+  get_diff: { request: null; answer: TurnDiff };
+  /** Put files back to what they were before a turn; what others changed stays. */
+  revert_turn: { request: RevertTurn; answer: TurnReverted };
   /** List files and folders of the session's folder that may be meant, for `@`. */
   list_paths: { request: null; answer: PathList };
   /** List the commands of the session, for `/`. */
@@ -2265,6 +2385,10 @@ export interface Operations {
   list_suggestions: { request: null; answer: SuggestionList };
   /** List the tools that the session's model may call. */
   list_tools: { request: null; answer: ToolList };
+  /** Read whether the own files of the session's folder count, and which these are. */
+  get_trust: { request: null; answer: TrustInfo };
+  /** Trust the own files of the session's folder as they were seen, or no longer. */
+  set_trust: { request: SetTrust; answer: TrustInfo };
   /** List the models that can be asked, with abilities and prices. */
   list_models: { request: null; answer: ModelList };
   /** List providers: where a key was found, its last four characters, the address. */

@@ -118,7 +118,18 @@ from towline_agent.tools.toolset import Toolset
 from towline_agent.tools.web.client import WebClient
 from towline_agent.tools.web.fetch import make_web_tools
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
-from towline_agent.workspaces.base import DirEntry, ProgramResult, Workspace
+from towline_agent.workspaces.base import (
+    DirEntry,
+    Edit,
+    Keeper,
+    MakeDir,
+    Move,
+    ProgramResult,
+    Put,
+    Remove,
+    Workspace,
+)
+from towline_agent.workspaces.checkpoints import Checkpoints, KeptTurn, RevertOutcome
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import end_orphans, kill_left
 from towline_agent.workspaces.threads import run_to_the_end
@@ -150,12 +161,14 @@ __all__ = [
     "CallRecord",
     "CertificateUntrusted",
     "ChatFlags",
+    "Checkpoints",
     "Choice",
     "Clock",
     "ContextOverflow",
     "Controls",
     "Credential",
     "DirEntry",
+    "Edit",
     "EndpointNotFound",
     "EventStream",
     "Found",
@@ -165,16 +178,20 @@ __all__ = [
     "HttpAnswer",
     "HttpCall",
     "Judge",
+    "Keeper",
+    "KeptTurn",
     "KeyCredential",
     "KeyRing",
     "LimitReached",
     "Listing",
     "LocalHost",
     "LocalWorkspace",
+    "MakeDir",
     "Mention",
     "Mint",
     "Model",
     "ModelNotFound",
+    "Move",
     "NoCredential",
     "Notes",
     "OAuthClient",
@@ -196,12 +213,15 @@ __all__ = [
     "Provider",
     "ProviderError",
     "ProviderUnavailable",
+    "Put",
     "QuotaExhausted",
     "RateLimited",
+    "Remove",
     "Request",
     "RequestRejected",
     "ResponseMalformed",
     "ResponsesFlags",
+    "RevertOutcome",
     "Rule",
     "Slot",
     "Spent",

@@ -15,6 +15,8 @@ from towline_agent.check import Prompt, check_arguments, check_prompt
 from towline_agent.delegate import SubAgent, with_agents
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
 from towline_agent.local_host import Answerer, LocalHost
+from towline_agent.permissions.doubt import Judge
+from towline_agent.permissions.policy import Policy
 from towline_agent.permissions.rules import Rule
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Controls, Provider
@@ -108,7 +110,13 @@ class Agent:
         name: What the agent calls itself.
         root: The folder its tools work in; `None` for the current one.
         mode: `auto`: tools run without asking. `ask`: reads pass, all else asks `answer`.
+            `accept_edits`: changes of files in the root pass too. `plan`: all but reads is refused,
+            and the model describes what it would do.
         rules: Permission rules that go before the mode.
+        policy: Asked at each call for rules that stand behind those: a user's, a project's.
+        judge: An async function that looks at each call which rules and mode let pass; what it
+            returns is the reason why `answer` is asked after all, `None` lets it pass. It can't
+            allow what is denied or asks (A5.70).
         answer: Decides permission requests; without it they are denied (A5.68).
         agents: Agents that its model may hand tasks to, such as `EXPLORE` (A4.61).
         hand_over: Whether the step limit earns one last request for a hand-over (A4.55).
@@ -134,6 +142,8 @@ class Agent:
         root: str | None = None,
         mode: str = "auto",
         rules: Sequence[Rule] = (),
+        policy: Callable[[], Policy] = Policy,
+        judge: Judge | None = None,
         answer: Answerer | None = None,
         agents: Sequence[SubAgent] = (),
         hand_over: bool = True,
@@ -159,6 +169,8 @@ class Agent:
         self._root = root
         self._mode = mode
         self._rules = tuple(rules)
+        self._policy = policy
+        self._judge = judge
         self._answer = answer
         self._agents = tuple(agents)
         self._hand_over = hand_over
@@ -298,6 +310,8 @@ class Agent:
             reminders=state.remind,
             mode=self._mode,
             rules=list(self._rules),
+            policy=self._policy,
+            judge=self._judge,
             limits=self.limits,
             hand_over=self._hand_over,
             effort=self._effort,

@@ -2,6 +2,7 @@
 
 import re
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,10 @@ from towline_agent.tools.builtin.files import (
 )
 from towline_agent.tools.memory import MemoryContext
 from towline_agent.tools.tool import Tool
+from towline_agent.workspaces.base import hash_bytes
+from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.memory import MemoryWorkspace
+from towline_agent.workspaces.seen import Seen
 from towline_agent.workspaces.text import decode_text
 from towline_protocol import Text
 
@@ -197,3 +201,45 @@ def test_a_rule_sees_one_way_of_writing_a_path() -> None:
         subjects = {made.subject({"path": path}) for path in ("a/b", "./a/b", "a//b", "a/x/../b/")}
         assert subjects == {"a/b"}
         assert "a/b" in made.title({"path": "a/b"})
+
+
+@pytest.mark.rules("A5.T1", "R49")
+async def test_the_end_of_a_build_log_is_read_by_a_negative_start() -> None:
+    lines = ["x" * 10_000] * 19 + ["error: build failed"]
+    files: dict[str, str | bytes] = {"build.log": "\n".join(lines)}
+    page = await _call(read_file, files, '{"path": "build.log", "start": -2}')
+    assert page.endswith("\n20\terror: build failed\n[lines 19-20 of 20; this is the end]")
+    whole = await _call(read_file, files, '{"path": "build.log", "start": -99}')
+    assert whole.startswith("1\txx")
+    assert whole.endswith("\n20\terror: build failed"), "long lines are cut, the last one is there"
+
+
+@pytest.mark.rules("A5.15")
+async def test_what_was_read_counts_as_seen() -> None:
+    context = MemoryContext(MemoryWorkspace({"src/a": "1"}))
+    await context.use(read_file, path="./src/../src/a")
+    seen = context.state.get(Seen).get("src/a")
+    assert seen is not None
+    assert seen.hash == hash_bytes(b"1")
+    with pytest.raises(ToolError):
+        await context.use(read_file, path="none")
+    assert context.state.get(Seen).get("none") is None
+
+
+@pytest.mark.rules("A5.2", "A5.67")
+@pytest.mark.parametrize("made", [read_file, list_dir])
+async def test_a_look_names_the_real_path(made: Tool, tmp_path: Path) -> None:
+    (tmp_path / "root" / "real").mkdir(parents=True)
+    (tmp_path / "root" / "link").symlink_to("real")
+    (tmp_path / "root" / "out").symlink_to(tmp_path)
+    context = MemoryContext(LocalWorkspace(tmp_path / "root"))
+    for path, subject, grave in (
+        ("link/x", "real/x", False),
+        ("real/./.env", "real/.env", True),
+        ("out/x", str(tmp_path / "x"), True),
+        ("/etc/passwd", "/etc/passwd", True),
+    ):
+        (part,) = (await context.look(made, path=path)).parts
+        assert (part.subject, part.effect, part.kind) == (subject, "read", "path")
+        assert (part.caution is not None) is grave
+        assert part.grants == ((subject,) if subject.startswith("/") else ())

@@ -1,22 +1,29 @@
 """The commands of the plain chat: found by name, carried out against a scripted server."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from towline.cli.slash import COMMANDS, HELP, Came, find_command, list_lines, list_own
-from towline_client import Client, CommandRejected, Session
+from towline_client import Client, CommandRejected, Reply, Session
 from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn
 from towline_protocol import (
     CreateSession,
+    FileChange,
+    FileConflict,
+    FilesChanged,
     PromptAccepted,
     QueueResumed,
     SessionClosed,
     SessionInfo,
     Text,
+    TurnId,
+    TurnReverted,
     UsageError,
+    encode,
 )
 
 
@@ -100,6 +107,61 @@ async def test_a_turn_is_had_again_and_a_session_gone_on_with_elsewhere() -> Non
         assert isinstance(fork, SessionInfo)
         assert fork.id != session.id
         assert isinstance(await _do(client, session, "/retry"), PromptAccepted)
+
+
+async def _change(turn: ScriptedTurn, text: str) -> None:
+    call = turn.propose("write_file", "Write", effect="write", arguments="{}")
+    diff = f"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+{text}\x1b[2J\n"
+    change = FileChange(path="a.txt", kind="changed", diff=diff)
+    turn.emit(FilesChanged(call=call, changes=(change,)))
+    turn.end_call(call, "written")
+    await turn.say("done")
+
+
+@pytest.mark.rules("A5.73")
+async def test_the_last_turn_is_shown_and_undone_with_its_files_then_the_one_before() -> None:
+    async with _open(ScriptedServer(_change)) as (client, session):
+        assert await _do(client, session, "/undo") == "Nothing is there to undo."
+        assert await _do(client, session, "/diff") == "No turn has run here."
+        for text in ("two", "three"):
+            await session.ask(text)
+        said = await _do(client, session, "/diff")
+        assert said == ("changed a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+three␛[2J")
+        for left in (1, 0):
+            assert await _do(client, session, "/undo") is None
+            async for view in session.views:
+                if sum(m.role == "user" and not m.undone for m in view.messages) == left:
+                    break
+        assert await _do(client, session, "/undo") == "Nothing is there to undo."
+        with pytest.raises(UsageError, match="nothing but the word 'skip'"):
+            await _do(client, session, "/undo all")
+
+
+@pytest.mark.rules("A5.74", "A5.75")
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            TurnReverted(
+                turn=TurnId("trn_1"), conflicts=(FileConflict(path="a\n.txt", what="changed"),)
+            ),
+            "Nothing was undone, for somebody has changed since:\n  a␊.txt: changed\n"
+            "/undo skip leaves these alone and undoes the rest.",
+        ),
+        (
+            TurnReverted(turn=TurnId("trn_1"), unkept=("command: make",), conversation=True),
+            "not undone: command: make",
+        ),
+    ],
+)
+async def test_what_could_not_be_undone_is_said(answer: TurnReverted, said: str) -> None:
+    server = ScriptedServer()
+    head = {"towline-contract": "1", "content-type": "application/json"}
+    async with _open(server) as (client, session):
+        await session.ask("one")
+        reply = Reply(status=200, headers=head, body=encode(answer))
+        server.replies["revert_turn"] = deque([reply])
+        assert await _do(client, session, "/undo skip") == said
 
 
 async def test_a_session_is_summed_up_called_and_closed() -> None:

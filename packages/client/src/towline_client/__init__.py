@@ -32,6 +32,7 @@ from towline_client.scrollback import Scrollback
 from towline_client.session import Session
 from towline_client.talk import Talk
 from towline_client.transport import Call, Reply, StreamReply, Transport
+from towline_client.turn_files import TurnFiles
 
 __all__ = [
     "Account",
@@ -68,6 +69,7 @@ __all__ = [
     "Talk",
     "TowlineError",
     "Transport",
+    "TurnFiles",
     "TurnUnfinished",
     "Unauthorized",
     "UsageError",

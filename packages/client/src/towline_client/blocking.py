@@ -44,7 +44,9 @@ from towline_protocol import (
     QuestionId,
     SessionId,
     SessionView,
+    TurnDiff,
     TurnId,
+    TurnReverted,
     UsageError,
 )
 
@@ -203,6 +205,25 @@ class BlockingSession:
     ) -> QuestionAnswered:
         """Answer all items of a question; as `Session.answer_question`."""
         return self.run(self.api.answer_question(question, answers, **options))
+
+    def diff(self, turn: TurnId, **options: Unpack[CallOptions]) -> TurnDiff:
+        """What a turn did to files, its first page; as `session.files.diff`."""
+        return self.run(self.api.files.diff(turn, **options))
+
+    def revert(
+        self,
+        turn: TurnId,
+        *,
+        skip_conflicts: bool = False,
+        conversation: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> TurnReverted:
+        """Put files back to what they were before a turn; as `session.files.revert`."""
+        return self.run(
+            self.api.files.revert(
+                turn, skip_conflicts=skip_conflicts, conversation=conversation, **options
+            )
+        )
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Do what `api` can do, and wait for it: `session.run(session.api.history())`.

@@ -12,9 +12,11 @@ from towline_protocol import (
     PromptAccepted,
     RunCommand,
     SessionId,
+    SetTrust,
     SuggestionList,
     Text,
     ToolList,
+    TrustInfo,
 )
 
 __all__ = ["Project"]
@@ -102,3 +104,24 @@ class Project:
     async def tools(self, **options: Unpack[CallOptions]) -> ToolList:
         """What the session's model may call."""
         return await self._caller.call("list_tools", ToolList, params=self._params, options=options)
+
+    async def trust(self, **options: Unpack[CallOptions]) -> TrustInfo:
+        """Whether the folder's own rules, servers and commands count, and which files these are."""
+        return await self._caller.call("get_trust", TrustInfo, params=self._params, options=options)
+
+    async def set_trust(self, digest: str | None, **options: Unpack[CallOptions]) -> TrustInfo:
+        """Trust the folder's files as they were shown, or no longer.
+
+        Args:
+            digest: `TrustInfo.digest` of what a person has seen; `None` to trust it no longer.
+
+        Raises:
+            CommandRejected: The files have changed since, or the caller is no admin.
+        """
+        return await self._caller.call(
+            "set_trust",
+            TrustInfo,
+            params=self._params,
+            body=SetTrust(digest=digest),
+            options=options,
+        )

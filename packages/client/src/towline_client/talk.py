@@ -10,6 +10,7 @@ from towline_client.courier import Courier, Said
 from towline_client.flow import Latest
 from towline_client.options import CallOptions
 from towline_client.project import Project
+from towline_client.turn_files import TurnFiles
 from towline_protocol import (
     AnswerPermission,
     AnswerQuestion,
@@ -80,6 +81,8 @@ class Talk:
         """What its folder offers."""
         self.reader = reader
         """How this line names itself: its calls are claimed by this name."""
+        self.files = TurnFiles(id, caller=caller, courier=courier)
+        """What its turns did to files, and the way back."""
         self._caller = caller
         self._courier = courier
         self._views = views

@@ -48,7 +48,9 @@ from towline_protocol.events import (
     Event,
     Fallback,
     FileChange,
+    FileConflict,
     FilesChanged,
+    FilesReverted,
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
@@ -141,8 +143,10 @@ __all__ = [
     "Capabilities",
     "ChangePassword",
     "ChangeProvider",
+    "Checkpoint",
     "CheckpointCreated",
     "CheckpointId",
+    "CheckpointList",
     "Claim",
     "ClaimCall",
     "Claimed",
@@ -174,8 +178,10 @@ __all__ = [
     "FaultCode",
     "File",
     "FileChange",
+    "FileConflict",
     "FileInfo",
     "FilesChanged",
+    "FilesReverted",
     "FinishSignIn",
     "ForkSession",
     "Frame",
@@ -251,6 +257,7 @@ __all__ = [
     "Resend",
     "Reset",
     "ResultBlock",
+    "RevertTurn",
     "Reverted",
     "RunCommand",
     "SearchArtifact",
@@ -268,6 +275,7 @@ __all__ = [
     "SessionRows",
     "SessionUpdated",
     "SessionView",
+    "SetTrust",
     "Shown",
     "SignInStarted",
     "Signature",
@@ -302,11 +310,14 @@ __all__ = [
     "TowlineError",
     "Transcript",
     "TranscriptArtifact",
+    "TrustInfo",
     "TurnCancelled",
     "TurnCompleted",
+    "TurnDiff",
     "TurnFailed",
     "TurnId",
     "TurnResumed",
+    "TurnReverted",
     "TurnStarted",
     "TurnView",
     "Unknown",
@@ -364,18 +375,18 @@ _LATE: Final = {
         """,
         "towline_protocol.commands": """
             AddUser AgentOffer AnswerPermission AnswerQuestion Capabilities
-            ChangePassword ChangeProvider Claim ClaimCall Claimed ClientBlock
-            ClientCall ClientCallEnded ClientLimits CloseSession CommandInfo
-            CommandList CreateSession CreateToken DeclareTools FileInfo FinishSignIn
-            ForkSession Health History Identity Interrupt Interrupted KeyTest LoggedIn
-            Login Manifest ManifestRow MarkRead ModelInfo ModelList NewToken Pairing
-            PathList PermissionAnswered Problem PromptAccepted ProviderInfo
-            ProviderList ProviderTest QuestionAnswered QueueResumed ReadMark
-            ReportProgress RequestList RequestRow Resend RunCommand SendPrompt
-            SendResult SessionDeleted SessionInfo SessionList SignInStarted
-            StartSignIn SuggestionList TokenInfo TokenList ToolInfo ToolList
-            ToolsDeclared UpdateSession UsageReport UsageRow UserInfo UserList
-            ViewAnswer Withdrawn
+            ChangePassword ChangeProvider Checkpoint CheckpointList Claim ClaimCall
+            Claimed ClientBlock ClientCall ClientCallEnded ClientLimits CloseSession
+            CommandInfo CommandList CreateSession CreateToken DeclareTools FileInfo
+            FinishSignIn ForkSession Health History Identity Interrupt Interrupted
+            KeyTest LoggedIn Login Manifest ManifestRow MarkRead ModelInfo ModelList
+            NewToken Pairing PathList PermissionAnswered Problem PromptAccepted
+            ProviderInfo ProviderList ProviderTest QuestionAnswered QueueResumed
+            ReadMark ReportProgress RequestList RequestRow Resend RevertTurn
+            RunCommand SendPrompt SendResult SessionDeleted SessionInfo SessionList
+            SetTrust SignInStarted StartSignIn SuggestionList TokenInfo TokenList
+            ToolInfo ToolList ToolsDeclared TrustInfo TurnDiff TurnReverted
+            UpdateSession UsageReport UsageRow UserInfo UserList ViewAnswer Withdrawn
         """,
         "towline_protocol.frames": """
             CONTROL_FRAMES Broken Control Frame Gap Hello Partial Reset SessionChanged

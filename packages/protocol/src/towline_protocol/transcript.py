@@ -19,6 +19,7 @@ from towline_protocol.content import (
 from towline_protocol.events import (
     Compacted,
     Event,
+    FilesReverted,
     MessageEnded,
     PromptAdmitted,
     PromptDelivered,
@@ -43,10 +44,12 @@ CUT_HEAD_CHARS: Final = 1_000
 """Characters that compaction leaves of a result (A4.34)."""
 
 
+_TOLD: Final = 100  # paths of a revert that the model is told by name
+
 _SEEN: Final = frozenset(
     {
-        Compacted, MessageEnded, PromptAdmitted, PromptDelivered, Reverted, StepEnded, StepStarted,
-        ToolEnded, TurnStarted,
+        Compacted, FilesReverted, MessageEnded, PromptAdmitted, PromptDelivered, Reverted,
+        StepEnded, StepStarted, ToolEnded, TurnStarted,
     }
 )  # fmt: skip
 
@@ -89,6 +92,7 @@ class Transcript:
         self._ids: dict[CallId, list[CallId]] = {}
         self._turn: TurnId | None = None
         self._model: str | None = None
+        self._reverts = 0
         self._counted: _Count | None = None
         self._paired: list[Message] = []  # the messages of so many entries, which stay as they are
         self._settled = 0
@@ -128,10 +132,16 @@ class Transcript:
             self._deliver(event)
         elif type(event) is TurnStarted:
             self._turn = turn
-        elif type(event) is Compacted:
+        else:
+            self._take_rare(event)
+
+    def _take_rare(self, event: Event) -> None:
+        if type(event) is Compacted:
             self._compact(event)
         elif type(event) is Reverted:
             self._revert(event)
+        elif type(event) is FilesReverted:
+            self._tell_files(event)
 
     def messages(self) -> tuple[Message, ...]:
         """The messages as a provider must see them: each call has exactly one result."""
@@ -337,6 +347,29 @@ class Transcript:
                 self._begin_anew()
                 self._counted = None
                 return
+
+    def _tell_files(self, event: FilesReverted) -> None:
+        """Tell the model what stands otherwise than it remembers (A5.76)."""
+        self._reverts += 1
+        message = Message("user", (Text(text=_describe_revert(event)),))
+        self._entries.append(_Entry(f"files_reverted_{self._reverts}", None, message))
+
+
+def _describe_revert(event: FilesReverted) -> str:
+    lines = ["[Not said by the person: they have undone what turns before this did to files.]"]
+    parts = (
+        ("Put back to what they were, or gone; read them before you edit them", event.files),
+        (
+            "Left as they are, for somebody else has changed them since",
+            [f"{conflict.path} ({conflict.what})" for conflict in event.conflicts],
+        ),
+        ("Not undone", event.unkept),
+    )
+    for head, items in parts:
+        if items:
+            more = [f"and {len(items) - _TOLD} more"] if len(items) > _TOLD else []
+            lines += [f"{head}:", *(f"- {item}" for item in (*items[:_TOLD], *more))]
+    return "\n".join(lines)
 
 
 def cut_to_head(result: ToolResult) -> ToolResult:

@@ -47,16 +47,17 @@ class Mark(_View, frozen=True, kw_only=True):
     """A quiet line between messages."""
 
     kind: str
-    """`turn_failed`, `turn_cancelled`, `turn_limited`, `compacted`, `reverted`, `fallback` or
-    `closed`."""
+    """`turn_failed`, `turn_cancelled`, `turn_limited`, `compacted`, `reverted`, `files_reverted`,
+    `fallback` or `closed`."""
     text: str = ""
-    """Words for it, when there are any; for `reverted` the first turn that is undone."""
+    """Words for it, when there are any; for `reverted` and `files_reverted` the first
+    turn that is undone."""
     fault: Fault | None = None
     """What went wrong, for `turn_failed` and `fallback`."""
     files: tuple[str, ...] = ()
-    """The paths that were put back, for `reverted`."""
+    """The paths that were put back, for `reverted` and `files_reverted`."""
     not_reverted: tuple[str, ...] = ()
-    """What could not be put back, for `reverted`."""
+    """What could not be put back, for `reverted` and `files_reverted`."""
     before_tokens: int | None = None
     """The size of what the model sees, before, for `compacted`."""
     after_tokens: int | None = None

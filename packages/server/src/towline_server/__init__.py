@@ -47,6 +47,7 @@ from towline_server.errors import (
     TooManyReaders,
     TooManyTokens,
     TooManyTries,
+    TrustRefused,
     UpstreamUnavailable,
     UserConflict,
     UserNotFound,
@@ -59,6 +60,7 @@ from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Con
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.catalog import list_stored_sessions
 from towline_server.sessions.connection import PlainConnect
+from towline_server.sessions.policies import Policies, Trust
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store, open_store
 
 __all__ = [
@@ -93,6 +95,7 @@ __all__ = [
     "MethodRefused",
     "NotOffered",
     "PlainConnect",
+    "Policies",
     "ProviderNotFound",
     "Providers",
     "ProvidersAbsent",
@@ -118,6 +121,8 @@ __all__ = [
     "TooManyReaders",
     "TooManyTokens",
     "TooManyTries",
+    "Trust",
+    "TrustRefused",
     "UpstreamUnavailable",
     "UserConflict",
     "UserNotFound",

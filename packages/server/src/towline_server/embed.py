@@ -117,7 +117,9 @@ class EmbeddedApp:
             stack.push_async_callback(built.sessions.close)
             stack.callback(self._leave)
             await built.sessions.start()
-            sweeper = asyncio.create_task(sweep(built.access, store, self._clock))
+            sweeper = asyncio.create_task(
+                sweep(built.access, store, self._clock, built.sessions.trim)
+            )
             stack.push_async_callback(_end, sweeper)
             stack.push_async_callback(self.drain)
             self._built = built

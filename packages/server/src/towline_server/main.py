@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -183,7 +183,9 @@ async def _run(
                 ready = Ready(
                     url=built.url, link=built.link, code=code, token=built.token, resumed=resumed
                 )
-                sweeper = asyncio.create_task(sweep(built.access, store, clock))
+                sweeper = asyncio.create_task(
+                    sweep(built.access, store, clock, built.sessions.trim)
+                )
                 on_ready, on_drain = told
                 try:
                     await _serve_until(
@@ -221,8 +223,17 @@ async def _serve_until(
     running.result()
 
 
-async def sweep(access: Access, store: SqliteStore, clock: Clock) -> None:
-    """Forget, now and then, what counts no more: old answers and expired tokens. A rim."""
+async def sweep(
+    access: Access, store: SqliteStore, clock: Clock, trim: Callable[[], Awaitable[None]]
+) -> None:
+    """Forget, now and then, what counts no more: old answers and expired tokens. A rim.
+
+    Args:
+        access: Knows the tokens.
+        store: Keeps the rest.
+        clock: Time.
+        trim: Lets go of the oldest checkpoints when they take too much room.
+    """
     while True:
         now_ms = clock.now_ms()
         try:
@@ -231,6 +242,7 @@ async def sweep(access: Access, store: SqliteStore, clock: Clock) -> None:
             await store.write(partial(tombstones.prune, now_ms=now_ms))
         except StoreError as error:
             _log.warning("Old records could not be forgotten: %s", error.message)
+        await trim()
         await _prune_tokens(access)
         until_s = clock.monotonic() + _SWEEP_S
         while clock.monotonic() < until_s:

@@ -328,7 +328,7 @@ async def test_a_stream_outlives_the_end_of_its_token_by_a_minute_at_most(tmp_pa
             open_test_app(ScriptedProvider(), root=tmp_path, clock=clock, store=store)
         )
         made = (await _create(AppClient(built), "bot", 5)).read(NewToken)
-        sweeper = asyncio.create_task(sweep(built.access, store, clock))
+        sweeper = asyncio.create_task(sweep(built.access, store, clock, built.sessions.trim))
         stack.push_async_callback(asyncio.wait, {sweeper})
         stack.callback(sweeper.cancel)
         async with AppClient(built, token=made.token).follow_all() as wire:

@@ -118,7 +118,7 @@ Edit = Put | MakeDir | Remove | Move
 class Keeper(Protocol):
     """Told of every path that edits touch; keeps what is needed to undo them (A5.71).
 
-    Both are called in a thread, one batch of edits at a time. Paths are real ones: relative to the
+    It is called in a thread, one batch of edits at a time. Paths are real ones: relative to the
     root (absolute where granted outside it), no link on the way, a link at the end meant itself,
     names as `os.fsdecode` gives them. Folders that are made, and every file, link and folder in one
     that moves or goes, are named by themselves, and so are the places they move to.
@@ -134,6 +134,14 @@ class Keeper(Protocol):
 
     def after(self, paths: tuple[str, ...]) -> None:
         """Take note of what stands at all of these now; not called when the batch failed."""
+        ...
+
+    def ran(self, line: str) -> int:
+        """Take note of a command before it begins; gives its number (A5.74)."""
+        ...
+
+    def ended(self, number: int) -> tuple[str, ...]:
+        """Find out which of the paths that edits touched a command has changed."""
         ...
 
 

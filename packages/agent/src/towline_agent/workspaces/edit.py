@@ -240,9 +240,10 @@ class _Batch:
             return [place.real]
         if self._fence.is_hidden(stand.found):
             raise denied_outside(place.path, self._fence.root)
-        aside = set(self._aside)
         return [
-            real for real in list_tree(self._fence, place, removed=removed) if real not in aside
+            real
+            for real in list_tree(self._fence, place, removed=removed)
+            if not any(is_below(real, aside) for aside in self._aside)
         ]
 
     def _keep(self, reals: Iterable[str]) -> None:

@@ -8,14 +8,27 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from towline_agent.errors import ToolError
-from towline_agent.workspaces.paths import denied_outside
+from towline_agent.workspaces.paths import denied_outside, failed_path
 
-__all__ = ["FILE_FLAGS", "FOLDER_FLAGS", "Fence", "Place", "is_below"]
+__all__ = [
+    "DEPTH_MAX",
+    "FILE_FLAGS",
+    "FOLDER_FLAGS",
+    "PATH_MAX_BYTES",
+    "Fence",
+    "Place",
+    "is_below",
+]
 
 FILE_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
 """How a file is opened: a pipe or terminal must not hold the reader up or take it over."""
 FOLDER_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
 """How a folder is opened to list its names."""
+
+PATH_MAX_BYTES: Final = 4096
+"""Bytes of a path, as on Linux; what goes name by name would not be stopped by the system."""
+DEPTH_MAX: Final = 256
+"""Names in a path: each costs calls of the system, and no project lies deeper."""
 
 _STEP: Final = FOLDER_FLAGS | getattr(os, "O_PATH", 0)
 """How a folder on the way is opened; where the system can, without the right to list it."""
@@ -77,15 +90,20 @@ class Fence:
         """
         try:
             root = os.path.realpath(self.root)
+            if len(os.fsencode(path)) >= PATH_MAX_BYTES:
+                raise failed_path(path, OSError(errno.ENAMETOOLONG, ""))
             real = _real(os.path.join(root, path), follow)
-            os.fsencode(real)
-        except ValueError as error:  # a NUL character, or what the file system can't name
+            if b"\0" in os.fsencode(real):
+                raise ValueError("a NUL character")
+        except ValueError as error:  # also what the file system can't name
             raise ToolError(f"{path!r} is no path that can be used; check it.") from error
         base = self._base(real, root)
         if base is None or any(is_below(real, os.path.realpath(part)) for part in self.hidden):
             raise denied_outside(path, self.root)
         below = real[len(base.rstrip("/")) + 1 :]
         parts = tuple(below.split("/")) if below else ()
+        if len(parts) > DEPTH_MAX or len(os.fsencode(real)) >= PATH_MAX_BYTES:
+            raise failed_path(path, OSError(errno.ENAMETOOLONG, ""))
         return Place(path, real, _show(real, root), base, parts)
 
     def show(self, real: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Self
 from towline_agent.workspaces.base import Edit, FileData, Keeper, ProgramResult, Walk
 from towline_agent.workspaces.edit import apply_edits
 from towline_agent.workspaces.fence import FILE_FLAGS, FOLDER_FLAGS, Fence, is_below
+from towline_agent.workspaces.keeper import run_noted
 from towline_agent.workspaces.paths import failed_path, too_big
 from towline_agent.workspaces.program import run_program
 from towline_agent.workspaces.sandbox import Confinement
@@ -114,7 +115,7 @@ class LocalWorkspace:
         Raises:
             ToolError: It can't be started.
         """
-        return await run_program(
+        work = run_program(
             argv,
             root=self.root,
             timeout_s=timeout_s,
@@ -125,6 +126,7 @@ class LocalWorkspace:
             confinement=self.confinement,
             writable=self._fence.granted,
         )
+        return await run_noted(self._keeper, argv, work)
 
     async def open_folder(self, path: str) -> OpenFolder:
         """Open a folder for a program of ours that only reads, such as a search.

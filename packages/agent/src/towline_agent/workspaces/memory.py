@@ -118,17 +118,17 @@ class MemoryWorkspace:
         """Change files: all of it or none."""
         tree = _Tree(self)
         ledger = Ledger()
-        for edit in edits:
+        judged = [(edit, self._places(edit)) for edit in edits]
+        for edit, (place, *more) in judged:
             match edit:
                 case Put():
-                    _put(tree, ledger, self._place(edit.path), edit)
+                    _put(tree, ledger, place, edit)
                 case MakeDir():
-                    _make_dir(tree, ledger, self._place(edit.path), edit)
+                    _make_dir(tree, ledger, place, edit)
                 case Remove():
-                    _remove(tree, ledger, self._place(edit.path), edit)
+                    _remove(tree, ledger, place, edit)
                 case Move():
-                    places = self._place(edit.source), self._place(edit.target)
-                    _move(tree, ledger, places, edit)
+                    _move(tree, ledger, (place, more[0]), edit)
         tree.keep_in(self)
         return ledger.changes()
 
@@ -174,9 +174,28 @@ class MemoryWorkspace:
             raise denied_outside(path, self.root)
         return place
 
+    def _places(self, edit: Edit) -> tuple[str, ...]:
+        match edit:
+            case Put() | MakeDir():
+                return (self._place(edit.path),)
+            case Remove():
+                return (self._part(edit.path),)
+            case Move():
+                return (self._part(edit.source), self._part(edit.target))
+
+    def _part(self, path: str) -> str:
+        place = self._place(path)
+        if place == ".":
+            raise whole_root(path)
+        return place
+
     def _missing(self, path: str, other: int) -> ToolError:
-        there = _Tree(self).kind(self._place(path)) is not None
-        return failed_path(path, OSError(other if there else errno.ENOENT, ""))
+        place, tree = self._place(path), _Tree(self)
+        if any(above in tree.files for above in _above(place)):
+            other = errno.ENOTDIR
+        elif tree.kind(place) is None:
+            other = errno.ENOENT
+        return failed_path(path, OSError(other, ""))
 
 
 class _Tree:
@@ -266,7 +285,7 @@ def _above(place: str) -> Iterator[str]:
 
 def _put(tree: _Tree, ledger: Ledger, place: str, edit: Put) -> None:
     before = tree.side(place)
-    if tree.kind(place) == "dir":
+    if edit.path.endswith("/") or tree.kind(place) == "dir":
         raise failed_edit(edit.path, OSError(errno.EISDIR, ""))
     if before is not None and not (before.mode or 0) & 0o222:
         raise failed_edit(edit.path, OSError(errno.EACCES, ""))
@@ -304,8 +323,6 @@ def _remove(tree: _Tree, ledger: Ledger, place: str, edit: Remove) -> None:
 def _move(tree: _Tree, ledger: Ledger, places: tuple[str, str], edit: Move) -> None:
     source, target = places
     side = _check_there(tree, source, edit.source, edit.expect)
-    if target == ".":
-        raise whole_root(edit.target)
     if target.startswith(f"{source}/"):
         raise moved_into_itself(edit.source, edit.target)
     if tree.kind(target) is not None:
@@ -325,8 +342,6 @@ def _move(tree: _Tree, ledger: Ledger, places: tuple[str, str], edit: Move) -> N
 
 
 def _check_there(tree: _Tree, place: str, path: str, expect: str | None) -> Side:
-    if place == ".":
-        raise whole_root(path)
     side = tree.side(place)
     if side is None:
         raise failed_edit(path, OSError(errno.ENOENT, ""))
@@ -338,5 +353,5 @@ def _check_hash(path: str, side: Side | None, expect: str | None) -> None:
     if expect == ABSENT:
         if side is not None:
             raise stands_already(path)
-    elif expect is not None and (side is None or side.hash not in (None, expect)):
+    elif expect is not None and (side is None or side.hash != expect):
         raise changed_since(path)

@@ -43,7 +43,8 @@ async def test_a_small_picture_is_shown_as_it_is(make: Make, kind: str) -> None:
     ("kind", "mode", "wanted"),
     [
         ("PNG", "RGBA", "PNG"), ("PNG", "P", "PNG"), ("PNG", "L", "PNG"), ("PNG", "1", "PNG"),
-        ("JPEG", "RGB", "JPEG"), ("JPEG", "CMYK", "JPEG"), ("GIF", "P", "PNG"), ("WEBP", "RGB", "PNG"),
+        ("JPEG", "RGB", "JPEG"), ("JPEG", "CMYK", "JPEG"), ("GIF", "P", "PNG"),
+        ("WEBP", "RGB", "PNG"),
     ],
 )  # fmt: skip
 def test_a_large_picture_is_scaled(kind: str, mode: str, wanted: str) -> None:

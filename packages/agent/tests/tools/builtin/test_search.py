@@ -160,3 +160,39 @@ async def test_the_data_folder_is_not_searched(tmp_path: Path) -> None:
 async def test_a_memory_workspace_is_searched_too() -> None:
     context = MemoryContext(MemoryWorkspace({"a": "grün\n".encode("utf-16")}))
     assert await context.told(search_text, pattern="gr.n") == "a\n1: grün"
+
+
+IGNORING: dict[str, str | bytes] = {
+    ".gitignore": "*.log\nbuild/\n/only_root.txt\n!keep.log\n",
+    "src/.gitignore": "local.txt\n/here.txt\ndeep/*.tmp\n",
+    "src/deep/.gitignore": "!back.tmp\n",
+    **dict.fromkeys(
+        [
+            *("a.txt", "a.log", "keep.log", "build/a.txt", "only_root.txt", "local.txt"),
+            *("src/a.txt", "src/a.log", "src/local.txt", "src/here.txt", "src/only_root.txt"),
+            *("src/deep/a.tmp", "src/deep/back.tmp", "src/deep/here.txt", "src/deep/local.txt"),
+            *("src/build/a.txt", ".hidden/a.txt", ".git/a.txt", "src/build.txt"),
+        ],
+        "hit\n",
+    ),
+}
+
+
+@pytest.mark.rules("A5.4", "A5.9")
+@pytest.mark.parametrize("path", [".", "src", "src/deep", "src/build", "build"])
+@pytest.mark.parametrize("ignored", [False, True])
+async def test_what_gitignore_leaves_out_is_left_out_alike(
+    tmp_path: Path, path: str, ignored: bool
+) -> None:
+    for name, data in IGNORING.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(str(data))
+    context = MemoryContext(LocalWorkspace(tmp_path))
+    told = await context.told(search_text, pattern="^hit", path=path, ignored=ignored)
+    found = {line for line in told.split("\n") if line in IGNORING or f"{path}/{line}" in IGNORING}
+    walk = await context.workspace.walk(path, ignored=ignored)
+    files = {entry.name for entry in walk.entries if entry.kind == "file"}
+    assert found == {name for name in files if not name.endswith(".gitignore")}
+    if path == ".":
+        assert ("a.log" in found) is ignored
+        assert "src/deep/back.tmp" in found

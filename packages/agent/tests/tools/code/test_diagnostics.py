@@ -180,3 +180,31 @@ async def test_a_link_that_leads_outside_is_not_read(
     context = make_disk({"sub/a.py": "x = 1\n"})
     (tmp_path / "sub" / "out.json").symlink_to(tmp_path.parent / f"{tmp_path.name}.json")
     assert (await ask(context, project_diagnostics, path="sub")).startswith("no findings")
+
+
+def _absent(_: object) -> str:
+    return "/absent"
+
+
+@pytest.mark.rules("A5.T4")
+async def test_no_program_of_the_project_is_taken_for_a_checker(
+    make_disk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_disk({"ruff.py": "raise SystemExit", "ty": "#!/bin/sh\nexit 3\n"})
+    (tmp_path / "ty").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setenv("PATH", ".:")
+    monkeypatch.setattr(f"{checkers.__name__}.sysconfig.get_path", _absent)
+    monkeypatch.setattr(sys, "executable", "/absent/bin/python")
+    assert await find_checker("ty") is None
+    assert await find_checker("ruff") is None
+
+
+async def test_a_list_that_is_cut_is_told(
+    make_disk: Any, ask: Any, without: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without(ty=None)
+    monkeypatch.setattr(checkers, "OUTPUT_BYTES", 10)
+    text = await ask(make_disk({"a.py": BAD}), project_diagnostics)
+    assert "[ruff found more than is counted here; narrow with path.]" in text

@@ -14,7 +14,6 @@ from towline_agent.tools.code.child import ChildEnd, run_child
 from towline_agent.tools.code.symbol_index import (
     FILE_BYTES,
     Answer,
-    Hit,
     SymbolIndex,
     ask_worker,
     rank,
@@ -164,9 +163,10 @@ async def test_what_is_not_reached_in_time_is_told_and_found_by_the_next_call() 
     workspace = MemoryWorkspace({"a.py": "def a(): pass\n"})
     index = SymbolIndex()
     first = await index.survey(workspace, ".", budget_s=-1.0)
-    assert (first.hits, first.left) == ((), 1)
+    assert (first.files, first.left) == ((), 1)
     second = await index.survey(workspace, ".", budget_s=60.0)
-    assert ([hit.symbol.name for hit in second.hits], second.left) == (["a"], 0)
+    assert [symbol.name for _, symbols in second.files for symbol in symbols] == ["a"]
+    assert second.left == 0
 
 
 async def test_a_missing_grammar_is_told_with_what_to_install(
@@ -189,6 +189,8 @@ async def test_a_text_in_utf_16_is_read(tmp_path: Path, ask: Any) -> None:
 
 
 def test_ranking_knows_no_case_but_to_tell_equals_apart() -> None:
-    hits = [Hit("a.py", Symbol(name, "function", 1, 1, "")) for name in ("LOAD", "load", "xload")]
-    assert [hit.symbol.name for hit in rank(hits, "load")] == ["load", "LOAD", "xload"]
-    assert rank(hits, "[l]oad*") == []
+    names = ("xload", "LOAD", "loads", "load")
+    files = [("a.py", [Symbol(name, "function", 1, 1, "") for name in names])]
+    found = [hit.symbol.name for hit in rank(files, "load")]
+    assert found == ["load", "LOAD", "loads", "xload"]
+    assert rank(files, "[l]oad*") == []

@@ -1,25 +1,16 @@
 """What an edit broke is told with its result."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from towline_agent.errors import ToolError
-from towline_agent.tools.builtin import builtin_tools
-from towline_agent.tools.builtin.after_edit import AFTER_EDIT, tell_after_edit
-from towline_agent.tools.builtin.new_findings import tell_new_findings
+from towline_agent.tools.builtin.after_edit import tell_after_edit
+from towline_agent.tools.builtin.files import read_file
+from towline_agent.tools.builtin.write import edit_file
 from towline_agent.tools.memory import MemoryContext
 from towline_agent.workspaces.base import Put
 from towline_agent.workspaces.memory import MemoryWorkspace
-
-
-@pytest.fixture(autouse=True)
-def only_ours() -> Iterator[None]:
-    kept = list(AFTER_EDIT)
-    AFTER_EDIT[:] = [tell_new_findings]
-    yield
-    AFTER_EDIT[:] = kept
 
 
 async def _edit(context: MemoryContext, **files: str) -> str:
@@ -75,7 +66,11 @@ async def test_many_files_and_many_findings_are_bounded() -> None:
     assert text.endswith("[6 more edited files were not checked]")
 
 
-def test_it_is_asked_once_however_often_tools_are_made() -> None:
-    builtin_tools()
-    builtin_tools()
-    assert AFTER_EDIT.count(tell_new_findings) == 1
+@pytest.mark.rules("A5.11")
+async def test_the_file_tools_tell_it_with_their_result(make_context: Any, ask: Any) -> None:
+    context = make_context({"a.py": "x = 1\n"})
+    await ask(context, read_file, path="a.py")
+    edits = [{"old_text": "1", "new_text": "one"}]
+    text = await ask(context, edit_file, path="a.py", edits=edits)
+    assert "New findings in a.py" in text
+    assert "1:5 error F821 Undefined name `one`" in text

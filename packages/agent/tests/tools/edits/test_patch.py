@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from towline_agent.errors import ToolInputInvalid
 from towline_agent.tools.edits.hunk import FilePatch, apply_hunks
-from towline_agent.tools.edits.line_view import plain_ends
 from towline_agent.tools.edits.patch import FILES_MAX, parse_patch
 
 NO_END = "\n\\ No newline at end of file\n"
@@ -62,16 +61,6 @@ def test_a_unified_diff_of_two_texts_makes_the_second_of_the_first(
 def test_an_envelope_of_two_texts_makes_the_second_of_the_first(before: str, after: str) -> None:
     assume(before != after)
     assert _apply(before, _envelope(before, after)) == after
-
-
-@pytest.mark.rules("A5.5", "A5.12")
-@given(before=TEXTS, after=TEXTS, end=st.sampled_from(["\r\n", "\r"]))
-def test_a_patch_keeps_line_ends(before: str, after: str, end: str) -> None:
-    assume(before != after)
-    made = _apply(before.replace("\n", end), _unified(before, after))
-    assert plain_ends(made) == after
-    if "\n" in before:
-        assert made == after.replace("\n", end)
 
 
 @pytest.mark.rules("A5.12")

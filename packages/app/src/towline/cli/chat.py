@@ -62,7 +62,7 @@ async def chat(
         client: The server.
         session_id: The session to go on with; `None` begins one.
         console: Where to write.
-        mode: `ask` or `auto`, for new sessions.
+        mode: The mode of new sessions; `None` for the one that was last chosen here.
         cwd: The folder that new sessions work in; the server's own when it refuses this one.
         keyboard: Where lines come from; standard input when left out.
         clock: The clock; the real one when left out.

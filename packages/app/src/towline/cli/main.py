@@ -119,7 +119,7 @@ def up(
     model: Annotated[
         str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="ask or auto.")] = None,
+    mode: Annotated[str | None, typer.Option(help="ask, accept_edits, auto or plan.")] = None,
     root: Annotated[
         list[Path] | None, typer.Option(help="One more folder the agent may work in.")
     ] = None,
@@ -146,7 +146,7 @@ def chat(
         bool, typer.Option("--plain", help="Line by line, in the normal screen.")
     ] = True,
     session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
-    mode: Annotated[str | None, typer.Option(help="ask or auto, for a new session.")] = None,
+    mode: Annotated[str | None, typer.Option(help="ask, accept_edits, auto or plan.")] = None,
 ) -> None:
     """Talk to the agent in this terminal; starts a server if none runs."""
     from towline.cli.talk import talk
@@ -276,6 +276,25 @@ def pair() -> None:
     from towline.cli.pair import pair as make_link
 
     _run(make_link(Console(highlight=False)))
+
+
+@app.command()
+def trust(
+    folder: Annotated[Path, typer.Argument(help="The project.")] = Path(),
+    forget: Annotated[bool, typer.Option("--forget", help="Trust it no longer.")] = False,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="Show the folders that are trusted.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Let a project's own rules, commands and servers count, as they are now."""
+    from towline.cli.trust import list_trusted, trust_folder
+
+    console = Console(highlight=False)
+    if list_all:
+        _end(list_trusted(console))
+    else:
+        _end(trust_folder(folder, console, forget=forget, yes=yes))
 
 
 @app.command()

@@ -18,6 +18,7 @@ from towline_protocol import (
     CallView,
     CommandArtifact,
     EndedTurn,
+    Mark,
     MessageId,
     MessageView,
     PermissionRequested,
@@ -60,6 +61,7 @@ _STATUS: Final = {
     "completed": "done",
     "unknown": "unknown: it may or may not have happened",
 }
+_NOT_REVERTED: Final = 20  # lines about what could not be undone
 _VERBS: Final = {"read": "Read", "write": "Write", "exec": "Run", "network": "Fetch"}
 
 
@@ -308,8 +310,18 @@ def _mark(pen: _Pen, entry: MessageView) -> None:
             pen.line(f"■ The session is closed: {words}", "yellow")
         case "reverted":
             pen.line("· undone", "dim")
+        case "files_reverted":
+            _files_reverted(pen, entry.mark)
         case kind:
             pen.line(f"· {show_line(kind)}: {words}", "dim")
+
+
+def _files_reverted(pen: _Pen, mark: Mark) -> None:
+    pen.line(f"· {len(mark.files)} paths were put back", "dim")
+    for words in mark.not_reverted[:_NOT_REVERTED]:
+        pen.line(f"  not undone: {_one_line(words)}", "yellow")
+    if len(mark.not_reverted) > _NOT_REVERTED:
+        pen.line(f"  … and {len(mark.not_reverted) - _NOT_REVERTED} more", "dim")
 
 
 def _title(call: CallView) -> str:

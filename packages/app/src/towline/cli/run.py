@@ -23,7 +23,7 @@ from towline.picks import Picks
 from towline.providers.reach import open_reach
 from towline_agent import MODES, Agent, LocalWorkspace, find_instructions, find_tools
 from towline_protocol import Limits, Text, TowlineError, UsageError
-from towline_server import load_config
+from towline_server import OWNER, Policies, load_config
 
 __all__ = ["CUT_SHORT", "DENIED", "RunWish", "follow_run", "run_once", "say_loading"]
 
@@ -96,6 +96,12 @@ async def run_once(
         connection = await models.connect(choice.model)
         fallbacks = [(await models.connect(name)).provider for name in config.fallbacks]
         words = await find_instructions(LocalWorkspace(here))
+        policies = Policies(config.data_dir, config.rules_file)
+        stack.callback(policies.close)
+        # "Always" is for sessions: a run ends, and nobody looks at what it has stored.
+        policy = msgspec.structs.replace(
+            await policies.read(OWNER, str(here.resolve())), stores=False
+        )
         agent = Agent(
             connection.provider,
             fallbacks=fallbacks,
@@ -103,6 +109,7 @@ async def run_once(
             instructions="\n\n".join(part for part in (INSTRUCTIONS, words) if part),
             tools=tools_for(found.tools, connection.provider.model),
             mode=wish.mode,
+            policy=lambda: policy,
             limits=limits,
             answer=screen.ask if _somebody(given, wish) else None,
         )

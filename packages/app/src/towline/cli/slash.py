@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from towline.cli.undo import SKIP, show_diff, undo
 from towline_client import Client, CommandRejected, Session
 from towline_protocol import PromptAccepted, QueueResumed, SessionInfo, UpdateSession, UsageError
 
@@ -50,6 +51,16 @@ class Command(msgspec.Struct, frozen=True):
 async def _retry(client: Client, session: Session, words: str) -> Came:
     del client, words
     return await session.retry()
+
+
+async def _undo(client: Client, session: Session, words: str) -> Came:
+    del client
+    return await undo(session, words)
+
+
+async def _diff(client: Client, session: Session, words: str) -> Came:
+    del client, words
+    return await show_diff(session)
 
 
 async def _withdraw(client: Client, session: Session, words: str) -> Came:
@@ -136,6 +147,10 @@ async def _tools(client: Client, session: Session, words: str) -> Came:
 _ROWS: Final = (
     Command("/interrupt", "stop the running turn (also Ctrl+C)"),
     Command("/retry", "undo the last turn and say its prompt again", _retry),
+    Command(
+        "/undo", "undo the last turn, its files too; `skip`: but conflicts", _undo, f"[{SKIP}]"
+    ),
+    Command("/diff", "show what the last turn did to files", _diff),
     Command("/withdraw", "take back the prompt that waits last", _withdraw),
     Command("/continue", "run the prompts that a stop holds back", _continue),
     Command("/compact", "sum the conversation up, to make room", _compact),

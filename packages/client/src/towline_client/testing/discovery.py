@@ -69,7 +69,7 @@ def _capabilities() -> Capabilities:
         contract=CONTRACT_VERSION,
         areas=tuple(dict.fromkeys(AREAS.values())),
         agents=(AgentOffer(name="main", models=("scripted/model",)),),
-        modes=("ask", "auto"),
+        modes=("ask", "accept_edits", "auto", "plan"),
         limits=ClientLimits(
             body_bytes=2**20,
             large_body_bytes=2**25,

@@ -11,10 +11,12 @@ from towline_protocol import (
     CommandList,
     PathList,
     RunCommand,
+    SetTrust,
     SuggestionList,
     Text,
     ToolInfo,
     ToolList,
+    TrustInfo,
 )
 
 __all__ = ["PROJECT"]
@@ -23,6 +25,9 @@ _TOOLS: Final = (
     ToolInfo(name="read_file", about="Read a text file. Line by line.", effect="read"),
     ToolInfo(name="run_program", about="Run one program.", effect="exec"),
 )
+
+
+_DIGEST: Final = "0" * 64
 
 
 def _paths(stage: Stage, session: ScriptedSession, call: Call) -> Reply:
@@ -65,11 +70,37 @@ def _tools(stage: Stage, session: ScriptedSession, call: Call) -> Reply:
     return give(call, ToolList(tools=_TOOLS))
 
 
+def _trust(stage: Stage, session: ScriptedSession, call: Call) -> Reply:
+    del session
+    return give(call, _trust_info(stage))
+
+
+def _set_trust(stage: Stage, session: ScriptedSession, call: Call) -> Reply:
+    del session
+    asked = read_body(call, SetTrust)
+    if asked.digest not in (None, _DIGEST):
+        return refuse("conflict", "The files have changed since you looked.", reason="changed")
+    stage.trusted = asked.digest is not None
+    return give(call, _trust_info(stage))
+
+
+def _trust_info(stage: Stage) -> TrustInfo:
+    return TrustInfo(
+        folder="/work",
+        trusted=stage.trusted,
+        digest=_DIGEST,
+        files=(".towline/permissions.toml",),
+        rules=("allow shell(make)",),
+    )
+
+
 PROJECT: Final[dict[str, Handler]] = {
     "list_paths": _paths,
     "list_commands": _commands,
     "run_command": _run,
     "list_suggestions": _suggestions,
     "list_tools": _tools,
+    "get_trust": _trust,
+    "set_trust": _set_trust,
 }
 """Operation name to what answers it."""

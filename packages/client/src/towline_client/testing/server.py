@@ -18,6 +18,7 @@ from towline_client.testing.reply import give, part_of, read_body, refuse
 from towline_client.testing.stage import Handler, Stage
 from towline_client.testing.talk import TALK
 from towline_client.testing.turn import Script, ScriptedTurn
+from towline_client.testing.turn_files import TURN_FILES
 from towline_client.transport import Call, Reply
 from towline_protocol import (
     CreateSession,
@@ -31,7 +32,7 @@ from towline_protocol import (
 __all__ = ["ScriptedServer"]
 
 _FIXED: Final[dict[str, Any]] = {**ACCOUNT_ANSWERS, **MODEL_ANSWERS}
-_ON_SESSIONS: Final[dict[str, Handler]] = {**LIFE, **TALK, **CLIENT_CALLS, **PROJECT}
+_ON_SESSIONS: Final[dict[str, Handler]] = {**LIFE, **TALK, **TURN_FILES, **CLIENT_CALLS, **PROJECT}
 
 
 async def _echo(turn: ScriptedTurn, text: str) -> None:

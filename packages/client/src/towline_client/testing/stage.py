@@ -35,6 +35,8 @@ class Stage:
         """What stands in the folder of every session."""
         self.commands: dict[str, str] = {}
         """Own commands: name to words."""
+        self.trusted = False
+        """Whether the folder of every session is trusted."""
         self.feed = ScriptedFeed()
         """The feed of the list."""
         self.turns = Turns(script, self.mint)

@@ -23,6 +23,13 @@ from towline_protocol.commands.auth import (
     UserList,
 )
 from towline_protocol.commands.body import Problem
+from towline_protocol.commands.checkpoint import (
+    Checkpoint,
+    CheckpointList,
+    RevertTurn,
+    TurnDiff,
+    TurnReverted,
+)
 from towline_protocol.commands.client_call import (
     ClaimCall,
     ClientBlock,
@@ -61,9 +68,11 @@ from towline_protocol.commands.project import (
     CommandList,
     PathList,
     RunCommand,
+    SetTrust,
     SuggestionList,
     ToolInfo,
     ToolList,
+    TrustInfo,
 )
 from towline_protocol.commands.read import History, RequestList, RequestRow, ViewAnswer
 from towline_protocol.commands.session import (
@@ -95,6 +104,8 @@ __all__ = [
     "Capabilities",
     "ChangePassword",
     "ChangeProvider",
+    "Checkpoint",
+    "CheckpointList",
     "Claim",
     "ClaimCall",
     "Claimed",
@@ -140,12 +151,14 @@ __all__ = [
     "RequestList",
     "RequestRow",
     "Resend",
+    "RevertTurn",
     "RunCommand",
     "SendPrompt",
     "SendResult",
     "SessionDeleted",
     "SessionInfo",
     "SessionList",
+    "SetTrust",
     "SignInStarted",
     "StartSignIn",
     "SuggestionList",
@@ -154,6 +167,9 @@ __all__ = [
     "ToolInfo",
     "ToolList",
     "ToolsDeclared",
+    "TrustInfo",
+    "TurnDiff",
+    "TurnReverted",
     "UpdateSession",
     "UsageReport",
     "UsageRow",

@@ -18,6 +18,8 @@ from towline_protocol.events.person import (
 from towline_protocol.events.session import (
     CheckpointCreated,
     Compacted,
+    FileConflict,
+    FilesReverted,
     Parent,
     PromptAdmitted,
     PromptDelivered,
@@ -74,7 +76,9 @@ __all__ = [
     "Event",
     "Fallback",
     "FileChange",
+    "FileConflict",
     "FilesChanged",
+    "FilesReverted",
     "MessageDiscarded",
     "MessageEnded",
     "MessageStarted",

@@ -14,6 +14,7 @@ from towline_protocol.events.person import (
 from towline_protocol.events.session import (
     CheckpointCreated,
     Compacted,
+    FilesReverted,
     PromptAdmitted,
     PromptDelivered,
     PromptWithdrawn,
@@ -60,6 +61,7 @@ StoredEvent = (
     | Compacted
     | CheckpointCreated
     | Reverted
+    | FilesReverted
     | PromptAdmitted
     | PromptDelivered
     | PromptWithdrawn

@@ -9,6 +9,8 @@ from towline_protocol.messages import Limits, Usage
 __all__ = [
     "CheckpointCreated",
     "Compacted",
+    "FileConflict",
+    "FilesReverted",
     "Parent",
     "PromptAdmitted",
     "PromptDelivered",
@@ -117,6 +119,28 @@ class Reverted(EventData, frozen=True, kw_only=True, tag="reverted"):
     """The paths that were put back."""
     not_reverted: tuple[str, ...] = ()
     """What could not be put back."""
+
+
+class FileConflict(Data, frozen=True, kw_only=True):
+    """A path that somebody changed after the agent did: it is left alone (A5.75)."""
+
+    path: str
+    """Relative to the root."""
+    what: str
+    """What happened to it, for people."""
+
+
+class FilesReverted(EventData, frozen=True, kw_only=True, tag="files_reverted"):
+    """Files were put back to what they were before a turn; the conversation is as it was."""
+
+    turn: TurnId
+    """The first turn that is undone."""
+    files: tuple[str, ...] = ()
+    """The paths that were put back, or went."""
+    conflicts: tuple[FileConflict, ...] = ()
+    """The paths that were left alone, for somebody has changed them since."""
+    unkept: tuple[str, ...] = ()
+    """What could not be undone, such as what commands did, a sentence each (A5.74)."""
 
 
 class PromptAdmitted(EventData, frozen=True, kw_only=True, tag="prompt_admitted"):

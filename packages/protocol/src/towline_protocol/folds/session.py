@@ -11,6 +11,7 @@ from towline_protocol.events import (
     Compacted,
     Context,
     Envelope,
+    FilesReverted,
     Notice,
     PromptAdmitted,
     PromptDelivered,
@@ -147,6 +148,17 @@ def _reverted(view: SessionView, envelope: Envelope, event: Reverted) -> Session
     return add_mark(_set(view, messages=messages), envelope, mark)
 
 
+def _files_reverted(view: SessionView, envelope: Envelope, event: FilesReverted) -> SessionView:
+    conflicts = [f"{conflict.path}: {conflict.what}" for conflict in event.conflicts]
+    mark = Mark(
+        kind="files_reverted",
+        text=event.turn,
+        files=event.files,
+        not_reverted=(*conflicts, *event.unkept),
+    )
+    return add_mark(view, envelope, mark)
+
+
 def _first_undone(view: SessionView, turn: TurnId) -> int:
     """The place of the first entry that a revert takes back.
 
@@ -181,6 +193,7 @@ FOLDS: Final[dict[type, Callable[[SessionView, Envelope, Any], SessionView]]] = 
     PromptWithdrawn: _withdrawn,
     Compacted: _compacted,
     Reverted: _reverted,
+    FilesReverted: _files_reverted,
     TodosUpdated: _todos,
     Notice: _notice,
 }

@@ -8,6 +8,7 @@ from typing import Final
 from towline_protocol.operations import (
     answer,
     auth,
+    checkpoint,
     client_call,
     discovery,
     file,
@@ -37,7 +38,19 @@ CONTRACT_HEADER: Final = "towline-contract"
 CONTRACT_VERSION: Final = "1"
 """The major number in it; another one is `VersionMismatch`."""
 
-_PARTS: Final = (discovery, auth, session, talk, read, answer, client_call, file, project, model)
+_PARTS: Final = (
+    discovery,
+    auth,
+    session,
+    talk,
+    read,
+    answer,
+    client_call,
+    file,
+    checkpoint,
+    project,
+    model,
+)
 
 OPERATIONS: Final[dict[str, Operation]] = {row.name: row for part in _PARTS for row in part.ROWS}
 """Name to operation: the rows that are built."""

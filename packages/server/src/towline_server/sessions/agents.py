@@ -9,6 +9,7 @@ from typing import Final
 from towline_agent import (
     SPAWN_AGENT,
     Clock,
+    Keeper,
     LocalWorkspace,
     Mint,
     Model,
@@ -179,6 +180,7 @@ class Agents:
         rules: list[Rule],
         limits: Limits | None = None,
         tools: Sequence[Tool] = (),
+        keeper: Keeper | None = None,
     ) -> Plan:
         """What the next turn of a session runs by.
 
@@ -187,6 +189,7 @@ class Agents:
             rules: What people allowed for it.
             limits: The turn's bounds; `None` for the agent's own.
             tools: Tools of the session itself, behind the agent's.
+            keeper: Keeps the files that the turn touches.
 
         Raises:
             TowlineError: Its agent or its model cannot be had.
@@ -196,7 +199,7 @@ class Agents:
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
         cwd = view.cwd or "."
-        workspace = LocalWorkspace(cwd, hidden=self._hidden, sandbox=self._sandbox)
+        workspace = LocalWorkspace(cwd, hidden=self._hidden, sandbox=self._sandbox, keeper=keeper)
         words = "" if line.model.bare_prompt else await self.projects.instructions(cwd)
         return Plan(
             provider=line,

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from towline_protocol import SessionClosed, SessionDeleted, SessionId, TowlineError, format_time
 from towline_server.sessions.catalog import gone
+from towline_server.sessions.kept_files import KeptFiles
 from towline_server.sessions.lead import Remember
 from towline_server.sessions.live import LiveSessions
 from towline_server.sessions.session import Session
@@ -64,7 +65,14 @@ class Endings:
     Each end is one task, whoever asked for it: who stops waiting does not stop it.
     """
 
-    def __init__(self, live: LiveSessions, store: SqliteStore, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        live: LiveSessions,
+        store: SqliteStore,
+        now_ms: Callable[[], int],
+        kept: KeptFiles,
+    ) -> None:
+        self._kept = kept
         self._live = live
         self._store = store
         self._now_ms = now_ms
@@ -154,7 +162,8 @@ class Endings:
         return deleted
 
     async def _empty(self, id_: SessionId) -> None:
-        """Remove a buried session's log, piece by piece."""
+        """Remove a buried session's checkpoints, then its log, piece by piece."""
+        await self._kept.forget(id_)
         remove = functools.partial(tombstones.remove_some, session=id_)
         while not self._ended and await self._store.write(remove):
             pass

@@ -109,20 +109,33 @@ class Inbox:
             SessionNotFound: There is no such turn.
             Rejected: It was summed up, or undone already: nothing can be put in its place.
         """
-        state = self._log.ahead
-        opening = state.transcript.opening(turn)
-        if opening is None:
-            if turn not in state.turns:
-                raise SessionNotFound(
-                    f"There is no turn {turn!r} in this session; read its view to see them."
-                )
-            raise Rejected(
-                f"The turn {turn!r} is no longer in the conversation: it was summed up or undone. "
-                "Say it as a new prompt.",
-                reason="turn_gone",
-            )
+        opening = self.check_in_conversation(turn)
         self._log.emit(Reverted(to_turn=turn), outside=True)
         return self.take(said or Said(content=opening, key=key), position=0)
+
+    def check_in_conversation(self, turn: TurnId) -> tuple[Block, ...]:
+        """Refuse to go back to before a turn that the conversation has no more.
+
+        Returns:
+            What the turn's prompt said.
+
+        Raises:
+            SessionNotFound: There is no such turn.
+            Rejected: It was summed up, or undone already.
+        """
+        state = self._log.ahead
+        opening = state.transcript.opening(turn)
+        if opening is not None:
+            return opening
+        if turn not in state.turns:
+            raise SessionNotFound(
+                f"There is no turn {turn!r} in this session; read its view to see them."
+            )
+        raise Rejected(
+            f"The turn {turn!r} is no longer in the conversation: it was summed up or undone. "
+            "Say it as a new prompt.",
+            reason="turn_gone",
+        )
 
     def check(self, when: str, *, busy: bool) -> None:
         """Refuse a prompt that cannot be taken now.

@@ -12,6 +12,7 @@ from towline_agent import Clock, kill_left
 from towline_protocol import Fault, SessionId
 from towline_server.errors import SessionLimit, StoreError, StoreFull
 from towline_server.sessions.catalog import gone, not_found
+from towline_server.sessions.kept_files import KeptFiles
 from towline_server.sessions.recovery import Loaded, load
 from towline_server.sessions.session import Session
 from towline_server.store.event_store import EventStore
@@ -41,12 +42,14 @@ class LiveSessions:
         self,
         store: EventStore,
         *,
+        kept: KeptFiles,
         build: Build,
         clock: Clock,
         idle_s: float = IDLE_S,
         most: int = MAX_LIVE,
     ) -> None:
         self._store = store
+        self._checkpoints = kept
         self._build = build
         self._clock = clock
         self._idle_s = idle_s
@@ -185,14 +188,17 @@ class LiveSessions:
             load(page, loaded)  # between two pages the loop is with the other sessions
         # No child runs beside the resumed turn (C5.6), and no job that nobody holds any more.
         await kill_left((*loaded.processes.values(), *loaded.jobs.values()))
+        untold = await self._checkpoints.untold(id_)
         start = loaded.start(self._clock.now_ms())
         live = self.add(id_, row.user, loaded)
         live.tell_cut()
+        live.going_back.tell(untold)
         fault = self._full.pop(id_, None)
         if start is not None:
             live.runner.resume(start, fault)
         else:
             live.runner.wake()
+        await live.going_back.note_told(untold)
         return live
 
     @contextlib.contextmanager

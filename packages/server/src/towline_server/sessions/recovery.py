@@ -14,6 +14,7 @@ from towline_protocol import (
     Compacted,
     Envelope,
     Event,
+    FilesReverted,
     Limits,
     MessageId,
     Notice,
@@ -41,6 +42,8 @@ from towline_protocol import (
     ToolStarted,
     Transcript,
     TurnCancelled,
+    TurnCompleted,
+    TurnFailed,
     TurnId,
     TurnStarted,
     Usage,
@@ -153,6 +156,8 @@ class Loaded:
     """Every turn that was begun, with the number of the event that brought its prompt."""
     undone: list[range] = field(default_factory=list[range])
     """The numbers of the events that the conversation went back behind."""
+    reverts: list[FilesReverted] = field(default_factory=list[FilesReverted])
+    """What was put back since the last turn ended."""
     tidying: bool = False
     """Whether a summary was asked for outside of a turn, and nothing has told what came of it."""
     held: bool = False
@@ -339,6 +344,14 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
             pass
 
 
+def _fold_reverts(loaded: Loaded, event: Event) -> None:
+    """What the next turn is to be reminded of."""
+    if isinstance(event, FilesReverted):
+        loaded.reverts.append(event)
+    else:
+        loaded.reverts.clear()
+
+
 def _fold_call(loaded: Loaded, event: Event) -> None:
     """What the open turn's calls came to, and what was asked of people."""
     match event:
@@ -418,7 +431,10 @@ _FOLDS: Final[dict[type, tuple[Callable[[Loaded, Any], None], ...]]] = {
     PromptDelivered: (_fold_prompt,),
     PromptWithdrawn: (_fold_prompt,),
     TurnStarted: (_fold_turn,),
-    TurnCancelled: (_fold_turn,),
+    TurnCancelled: (_fold_turn, _fold_reverts),
+    TurnCompleted: (_fold_reverts,),
+    TurnFailed: (_fold_reverts,),
+    FilesReverted: (_fold_reverts,),
     StepStarted: (_fold_turn,),
     Compacted: (_fold_turn,),
     StepEnded: (_fold_turn,),

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Clock, Mint, end_orphans
+from towline_agent import Clock, Keeper, Mint, end_orphans
 from towline_protocol import (
     Block,
     CreateSession,
@@ -18,6 +18,7 @@ from towline_protocol import (
     SessionInfo,
     SessionList,
     SessionUpdated,
+    SessionView,
     TowlineError,
     TurnId,
 )
@@ -33,6 +34,7 @@ from towline_server.sessions.files import Files
 from towline_server.sessions.folder import find_folder
 from towline_server.sessions.fork import take_upto
 from towline_server.sessions.inbox import Said
+from towline_server.sessions.kept_files import KeptFiles
 from towline_server.sessions.lead import Remember
 from towline_server.sessions.live import IDLE_S, MAX_LIVE, LiveSessions, read_log
 from towline_server.sessions.log import Log
@@ -78,6 +80,7 @@ class Sessions:
         roots: tuple[Path, ...],
         budget: Budget,
         files: Files,
+        kept: KeptFiles,
         mode: str = "ask",
         patience: Patience = _PATIENCE,
         idle_s: float = IDLE_S,
@@ -95,6 +98,7 @@ class Sessions:
         self._roots = roots
         self._budget = budget
         self._files = files
+        self._kept = kept
         self._mode = mode
         self._patience = patience
         self.feeds = Feeds()
@@ -102,9 +106,9 @@ class Sessions:
         self._closing = False
         self._catalog = Catalog(store, clock.now_ms)
         self._live = LiveSessions(
-            store, build=self._build, clock=clock, idle_s=idle_s, most=max_live
+            store, kept=kept, build=self._build, clock=clock, idle_s=idle_s, most=max_live
         )
-        self._endings = Endings(self._live, store, clock.now_ms)
+        self._endings = Endings(self._live, store, clock.now_ms, kept)
         self.staff = SessionStaff(self._live, store, self._endings, lambda: self._closing)
         """Where the sessions of sub-agents are."""
         self._notes = notes
@@ -115,6 +119,7 @@ class Sessions:
         Returns:
             How many sessions were taken up again.
         """
+        await self._kept.recover()
         self._live.start()
         await end_orphans()  # also jobs of sessions that nobody opens
         await self._endings.start()
@@ -191,8 +196,11 @@ class Sessions:
         log = [read_piece(row) async for page in pages for row in page]
         pieces = take_upto(log, turn)
         created = begin_fork(source, title)
+        id_ = SessionId(self._mint("ses"))
+        turns = {piece.envelope.turn for piece in pieces if piece.envelope.turn is not None}
+        await self._kept.copy(session, id_, turns)
         self._live.check_limit(user)
-        fork = self._live.add(SessionId(self._mint("ses")), user, Loaded())
+        fork = self._live.add(id_, user, Loaded())
         fork.log.emit(created)
         for piece in pieces:
             fork.log.copy(*piece)
@@ -387,6 +395,10 @@ class Sessions:
         self.feeds.drop(user, session)
         return deleted
 
+    async def trim(self) -> None:
+        """Let go of the oldest checkpoints when they take too much room."""
+        await self._kept.trim()
+
     async def drain(self, grace_s: float) -> None:
         """Let running turns end; interrupt those that take too long (C5.14)."""
         self._closing = True
@@ -397,6 +409,7 @@ class Sessions:
         self._closing = True
         await self._live.close()
         await self._endings.end()
+        self._kept.close()
 
     @property
     def live(self) -> tuple[Session, ...]:
@@ -434,11 +447,25 @@ class Sessions:
             patience=self._patience,
             budget=self._budget,
             files=self._files,
+            kept=self._kept,
+            keeper=self._keeper,
             staff=self.staff,
             find_boss=self.get,
             notes=self._notes,
             draining=self._closing,
         )
+
+    def _keeper(self, view: SessionView, turn: TurnId | None) -> Keeper | None:
+        """What keeps the files of a turn; a sub-agent's belong to the turn that it works for."""
+        if turn is None:
+            return None
+        session, root = view.session, view.cwd or "."
+        while view.parent is not None:
+            above = self._live.find(view.parent.session)
+            if above is None or above.log.turn is None:
+                break  # it outlived that turn
+            session, turn, view = above.log.session, above.log.turn, above.log.ahead.view
+        return self._kept.keeper(session, turn, root)
 
     def _tell(self, id_: SessionId) -> None:
         """Tell the feed of the session's user how it stands now."""

@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from towline_agent import Mint, Plan, Start, Stop, Tool, ToolState, compact, run_turn
+from towline_agent import Keeper, Mint, Plan, Start, Stop, Tool, ToolState, compact, run_turn
 from towline_protocol import (
     TERMINAL_EVENTS,
     Compacted,
@@ -46,6 +46,7 @@ from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
 from towline_server.sessions.own import OwnThings
 from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED
+from towline_server.sessions.reminding import with_reverts
 
 __all__ = ["Ask", "Runner"]
 
@@ -72,6 +73,7 @@ class Runner:
         files: Files,
         own: OwnThings,
         lead: Lead,
+        keeper: Callable[[], Keeper | None],
         state: ToolState,
         draining: bool = False,
     ) -> None:
@@ -89,6 +91,7 @@ class Runner:
             files: The bytes that its conversation names by hash.
             own: What its agent keeps of its own.
             lead: Leads to the session that it works for, if it is a sub-agent's.
+            keeper: Keeps the files that the turn touches; asked once a turn.
             state: What tools hold between turns; closed by whoever made it.
             draining: The server shuts down: no turn may start.
         """
@@ -107,6 +110,8 @@ class Runner:
         self._files = files
         self._own = own
         self._lead = lead
+        self._keeper = keeper
+        self._pauses = 0
         self._state = state
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[Stop] | None = None
@@ -120,7 +125,17 @@ class Runner:
     @property
     def busy(self) -> bool:
         """Whether a turn runs or is about to."""
-        return self._task is not None and not self._task.done()
+        return self._pauses > 0 or (self._task is not None and not self._task.done())
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Begin no turn until this ends; then run what has come in the meantime."""
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self.wake()
 
     def wake(self) -> None:
         """Run what waits, unless a turn runs already or the queue is held."""
@@ -294,8 +309,10 @@ class Runner:
         """What a turn runs by, as the session stands now."""
         ahead = self._log.ahead
         lead = await self._lead.ahead()
-        plan = await self._agents.plan(ahead.view, lead.rules, limits, self._own_tools())
-        plan = with_state(plan, self._state)
+        plan = await self._agents.plan(
+            ahead.view, lead.rules, limits, self._own_tools(), self._keeper()
+        )
+        plan = with_reverts(with_state(plan, self._state), tuple(ahead.reverts))
         plan = await self._own.remind(plan, notes=self._agents.spec(ahead.view.agent).remembers)
         policies = self._agents.projects.policies
         policy = await policies.read(self._log.user, ahead.view.cwd or ".")

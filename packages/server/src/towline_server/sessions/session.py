@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Clock, Mint, Tool, ToolState
+from towline_agent import Clock, Keeper, Mint, Tool, ToolState
 from towline_protocol import (
     History,
     Notice,
@@ -19,6 +19,7 @@ from towline_protocol import (
     SessionInfo,
     SessionView,
     TurnId,
+    TurnReverted,
     reduce,
 )
 from towline_server.errors import (
@@ -32,8 +33,10 @@ from towline_server.sessions.catalog import describe
 from towline_server.sessions.client_call import ClientCalls
 from towline_server.sessions.deadline import OpenRequests, Patience
 from towline_server.sessions.files import Files
+from towline_server.sessions.going_back import GoingBack
 from towline_server.sessions.history import read_history
 from towline_server.sessions.inbox import Inbox, Said
+from towline_server.sessions.kept_files import KeptFiles
 from towline_server.sessions.lead import Boss, Lead, Remember
 from towline_server.sessions.log import Log
 from towline_server.sessions.orphan import OrphanWatch
@@ -63,6 +66,8 @@ class Session:
         files: Files,
         staff: Staff,
         find_boss: Callable[[str, SessionId], Awaitable[Boss]],
+        kept: KeptFiles,
+        keeper: Callable[[SessionView, TurnId | None], Keeper | None],
         notes: Path | None = None,
         draining: bool = False,
     ) -> None:
@@ -79,6 +84,8 @@ class Session:
             staff: Where the sessions of its sub-agents are.
             find_boss: Finds the session that it works for, if it is a sub-agent's.
             notes: The folder of all users' notes; `None` where there are none.
+            kept: What its turns did to files.
+            keeper: Makes what keeps the files that a turn touches.
             draining: The server shuts down: no turn may start.
         """
         self._agents = agents
@@ -129,10 +136,13 @@ class Session:
             orphan=self._orphan,
             budget=budget,
             files=files,
+            keeper=lambda: keeper(log.ahead.view, log.turn),
             state=self.state,
             draining=draining,
         )
         """What runs its turns."""
+        self.going_back = GoingBack(log, kept=kept, inbox=self.inbox, runner=self.runner)
+        """What its turns did to files, and the way back."""
 
     # what is shown
 
@@ -273,6 +283,33 @@ class Session:
             raise Rejected("Nothing has run here yet; send a prompt.", reason="no_turn")
         return await self._start_with(self.inbox.say_again(turn, said, key), remember)
 
+    async def revert(
+        self,
+        turn: TurnId,
+        *,
+        skip_conflicts: bool = False,
+        conversation: bool = False,
+        remember: Remember | None = None,
+    ) -> TurnReverted:
+        """Put files back to what they were before a turn; see `GoingBack.revert`.
+
+        Raises:
+            SessionGone: The session is closed.
+            SessionBusy: A turn runs.
+            SessionNotFound: There is no such turn.
+            Rejected: The conversation cannot go back to before it.
+            StoreError: It could not be done, or not be noted.
+        """
+        self.inbox.check_open(self.log.ahead.view)
+        self._check_idle()
+        with self.in_use():
+            return await self.going_back.revert(
+                turn,
+                skip_conflicts=skip_conflicts,
+                conversation=conversation,
+                remember=remember,
+            )
+
     async def withdraw(self, prompt: PromptId) -> None:
         """Take a waiting prompt back; durable when this returns.
 
@@ -311,6 +348,7 @@ class Session:
     async def shut(self, by: str, reason: str) -> None:
         """Take nothing more and end what runs: the first half of a close for good."""
         self.inbox.shut = True
+        await self.going_back.end()
         await self.runner.shut(by, reason)
         await self.state.aclose()
 
@@ -321,6 +359,7 @@ class Session:
         for the log this is a crash.
         """
         self.log.hub.close()
+        await self.going_back.end()
         await self.log.close()
         self.client_calls.close()
         await self.runner.cancel()
@@ -354,7 +393,9 @@ class Session:
     def _check_idle(self) -> None:
         if self.busy or self.log.turn is not None:
             raise SessionBusy(
-                "A turn runs; stop it or wait for its end, then try again.", reason="turn_active"
+                "A turn runs, or files are being put back; stop it or wait for its end, then try "
+                "again.",
+                reason="turn_active",
             )
 
     def _note_readers(self) -> None:

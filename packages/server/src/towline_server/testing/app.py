@@ -111,7 +111,7 @@ async def open_test_app(
         agents=tuple(helper.name for helper in helpers),
     )
     config = Config(
-        data_dir=root,
+        data_dir=root.with_name(f"{root.name}-data"),
         roots=(root,),
         mode=mode,
         daily_cost=daily_cost,

@@ -5,11 +5,10 @@ from typing import Final
 
 import msgspec
 
-from towline_agent.errors import ToolError
+from towline_agent.errors import ToolError, ToolInputInvalid
 from towline_agent.permissions.part import Part
 from towline_agent.tools.builtin.after_edit import tell_after_edit
 from towline_agent.tools.builtin.place import Spot
-from towline_agent.tools.edits.line_view import plain_ends
 from towline_agent.tools.edits.near_miss import show_lines
 from towline_agent.tools.edits.replacement import Place
 from towline_agent.tools.tool import Look, ToolContext, ToolOutput
@@ -25,10 +24,11 @@ from towline_agent.workspaces.base import (
 from towline_agent.workspaces.diff import diff_bytes
 from towline_agent.workspaces.paths import changed_since
 from towline_agent.workspaces.seen import Seen
+from towline_agent.workspaces.text import TextFile, decode
 from towline_agent.workspaces.threads import FILES
 from towline_protocol import Preview, Text
 
-__all__ = ["Plan", "carry_out", "preview_files", "read_seen", "tell_places", "to_look"]
+__all__ = ["Plan", "carry_out", "preview_files", "read_seen", "read_text", "tell_places", "to_look"]
 
 _PREVIEW_CHARS: Final = 60_000
 """Characters of a preview; a person reads no more, and what is cut can't be allowed."""
@@ -84,6 +84,19 @@ async def read_seen(context: ToolContext, workspace: Workspace, spot: Spot) -> F
     return file
 
 
+def read_text(file: FileData, spot: Spot) -> TextFile:
+    """A file's text, if it can be changed and written back without loss (A5.5).
+
+    Raises:
+        ToolError: It is binary (A5.7), or holds bytes without a meaning.
+    """
+    found = decode(file.data)
+    if found is None:
+        raise ToolInputInvalid(f"{spot.path!r} is a binary file; it can't be edited as text.")
+    found.encode()  # raises, where it would lose something
+    return found
+
+
 async def carry_out(context: ToolContext, plan: Plan) -> ToolOutput:
     """Make a plan's changes, if what was looked at is still so (A5.63).
 
@@ -91,21 +104,12 @@ async def carry_out(context: ToolContext, plan: Plan) -> ToolOutput:
         ToolError: A file is not as it was when it was looked at; nothing has changed.
     """
     _check_bases(context.bases, plan.bases)
-    written = [edit.path for edit in plan.edits if isinstance(edit, Put)]
-    before = {path: await _read_bytes(context.workspace, path) for path in written}
+    before = await _read_before(context.workspace, plan.edits)
     changes = await context.workspace.apply(plan.edits)
     _note(context.state.get(Seen), plan.edits)
     found = await tell_after_edit(context, before)
     text = f"{plan.told}\n{found}" if found else plan.told
     return ToolOutput(content=(Text(text=text),), changes=changes)
-
-
-async def _read_bytes(workspace: Workspace, path: str) -> bytes:
-    """A file's bytes; empty for one that is to be made."""
-    try:
-        return (await workspace.read(path)).data
-    except ToolError:
-        return b""
 
 
 def _check_bases(looked: Mapping[str, str], now: Mapping[str, str]) -> None:
@@ -119,6 +123,20 @@ def _check_bases(looked: Mapping[str, str], now: Mapping[str, str]) -> None:
         is_blind = path.startswith("/") and path not in looked
         if not is_blind and looked.get(path) != now.get(path):
             raise changed_since(path)
+
+
+async def _read_before(workspace: Workspace, edits: Sequence[Edit]) -> dict[str, bytes]:
+    """What stands now at each path that is written, nothing for a new file."""
+    sources = {edit.target: edit.source for edit in edits if isinstance(edit, Move)}
+    found: dict[str, bytes] = {}
+    for edit in edits:
+        if not isinstance(edit, Put):
+            continue
+        try:
+            found[edit.path] = (await workspace.read(sources.get(edit.path, edit.path))).data
+        except ToolError:
+            found[edit.path] = b""
+    return found
 
 
 def _note(seen: Seen, edits: Sequence[Edit]) -> None:
@@ -178,7 +196,7 @@ def tell_places(text: str, places: Sequence[Place]) -> str:
         text: The new text.
         places: Where it differs from the old one.
     """
-    lines = plain_ends(text).split("\n")
+    lines = text.split("\n")
     shown: list[str] = []
     for place in places[:_PLACES_SHOWN]:
         first = max(place.first - _AROUND, 1)

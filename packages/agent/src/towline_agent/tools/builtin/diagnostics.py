@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from towline_agent.errors import ToolError
-from towline_agent.tools.builtin.place import look_at
+from towline_agent.tools.builtin.place import locate, look_at
 from towline_agent.tools.code.checkers import (
     CHECK_BYTES,
     PYTHON_SUFFIXES,
@@ -46,9 +46,9 @@ async def get_diagnostics(context: ToolContext, path: str) -> str:
         context: The call.
         path: The file.
     """
-    raw = (await context.workspace.read(path)).data
+    place = (await locate(context, path)).path
+    raw = (await context.workspace.read(place)).data
     root = context.workspace.root
-    place = relative(root, path)
     text = _text_of(path, raw)
     checked = await check_text(root, place, text)
     if not checked.by:
@@ -64,6 +64,7 @@ async def get_diagnostics(context: ToolContext, path: str) -> str:
 @tool(
     effect="read",
     idempotent=True,
+    timeout_s=240.0,  # ruff, ty and the files by themselves have bounds of their own
     title=lambda arguments: f"Check the project in {arguments['path']}",
     look=look_at("read"),
 )
@@ -78,8 +79,8 @@ async def project_diagnostics(
         severity: error leaves out warnings.
     """
     workspace = context.workspace
-    walk = await workspace.walk(path)
-    place = relative(workspace.root, path)
+    place = (await locate(context, path)).path
+    walk = await workspace.walk(place)
     checked = Checked((), ())
     if await FILES.run(lambda: Path(workspace.root).is_dir()):
         checked = await check_project(workspace.root, place)
@@ -116,13 +117,6 @@ async def _check_files(
         note = f"{FILES_CHECKED} of {len(wanted)} data files were checked; narrow with path."
         checked = checked._replace(notes=(*checked.notes, note))
     return checked
-
-
-def relative(root: str, path: str) -> str:
-    """A path of the workspace as one below its root; one outside stays as it is."""
-    place = posixpath.normpath(path)
-    below = posixpath.relpath(place, root) if posixpath.isabs(place) else place
-    return place if below.startswith("..") else below
 
 
 def _text_of(path: str, raw: bytes) -> str:

@@ -40,11 +40,11 @@ async def find_files(
 
     Args:
         context: The call.
-        glob: Such as *.py (at any depth), src/**/*.{ts,tsx}; a / at the end finds folders.
-        path: Folder to search.
-        sort: Order of the paths.
+        glob: Such as *.py (at any depth), src/**/*.{ts,tsx}; a / at the end for folders.
+        path: Folder.
+        sort: Their order.
         ignored: Also what .gitignore leaves out.
-        skip: Paths to leave out, for the next page.
+        skip: Paths of earlier pages.
     """
     fits = compile_glob(glob)
     kinds = ("dir",) if glob.endswith("/") else ("file", "link")

@@ -3,7 +3,7 @@
 from typing import Any, Final, Literal
 
 from towline_agent.errors import ToolError, ToolInputInvalid
-from towline_agent.tools.builtin.place import look_at
+from towline_agent.tools.builtin.place import locate, look_at
 from towline_agent.tools.code.symbol_index import (
     FILE_BYTES,
     KINDS,
@@ -15,6 +15,7 @@ from towline_agent.tools.code.symbol_index import (
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import ToolContext
 from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.threads import FILES
 
 __all__ = ["HITS_SHOWN", "find_symbol"]
 
@@ -58,13 +59,15 @@ async def find_symbol(
         kind: Only these.
         path: Folder or file to look in.
     """
+    spot = await locate(context, path)
     survey = await context.state.get(SymbolIndex).survey(
         context.workspace,
-        path,
+        spot.path,
         budget_s=_BUDGET_S,
         tell=lambda done, total: context.progress(f"{done} of {total} files", done / total),
     )
-    found = rank(survey.hits, name, KINDS[kind] if kind else None)
+    kinds = KINDS[kind] if kind else None
+    found = await FILES.run(lambda: rank(survey.files, name, kinds))
     notes = _notes(survey)
     if not found:
         return "\n".join((_tell_none(name, kind, survey), *notes))

@@ -7,9 +7,15 @@ import msgspec
 
 from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
 from towline_agent.permissions.part import Part
-from towline_agent.tools.builtin.change import Plan, carry_out, preview_files, read_seen, to_look
+from towline_agent.tools.builtin.change import (
+    Plan,
+    carry_out,
+    preview_files,
+    read_seen,
+    read_text,
+    to_look,
+)
 from towline_agent.tools.builtin.place import Spot, find_kind, locate, reach
-from towline_agent.tools.edits.encoding import read_source
 from towline_agent.tools.edits.hunk import FilePatch, apply_hunks
 from towline_agent.tools.edits.patch import parse_patch
 from towline_agent.tools.function import tool
@@ -171,8 +177,8 @@ async def _delete(workspace: Workspace, piece: _Piece, *, blind: bool) -> _Step:
 
 
 def _check_all_goes(file: FileData, piece: _Piece) -> None:
-    text = read_source(file.data, piece.source.path).text
-    if apply_hunks(text, piece.patch.hunks):
+    text = read_text(file, piece.source)
+    if apply_hunks(text.text, piece.patch.hunks):
         raise ToolInputInvalid("it deletes the file, and its lines leave some of it.")
 
 
@@ -198,8 +204,8 @@ async def _update(
 def _patched(file: FileData, piece: _Piece) -> bytes:
     if not piece.patch.hunks:
         return file.data
-    source = read_source(file.data, piece.source.path)
-    return source.encode(apply_hunks(source.text, piece.patch.hunks), piece.source.path)
+    text = read_text(file, piece.source)
+    return text.encode(apply_hunks(text.text, piece.patch.hunks))
 
 
 @tool(effect="write", title=lambda _: "Apply a patch", look=_look)

@@ -72,18 +72,18 @@ async def search_text(
     ignored: bool = False,
     skip: _Skip = 0,
 ) -> str:
-    """Search lines of files by regex. Leaves out binary and secret files and what .gitignore does.
+    """Search lines of files. Leaves out binary and secret files and what .gitignore does.
 
     Args:
         context: The call.
-        pattern: Regex, matched within a line.
-        path: Folder or file to search.
-        glob: Only files such as *.py or src/**/*.ts.
-        literal: The pattern is plain text.
-        ignore_case: Upper and lower case are the same.
-        context_lines: Lines shown round each hit.
+        pattern: Regex of one line.
+        path: Folder or file.
+        glob: Such as *.py or src/**/*.ts.
+        literal: Pattern is plain text.
+        ignore_case: Any case.
+        context_lines: Lines shown round a hit.
         ignored: Also what .gitignore leaves out.
-        skip: Hits to leave out, for the next page.
+        skip: Hits of earlier pages.
     """
     spot = await locate(context, path)
     query = Query(

@@ -8,17 +8,17 @@ from towline_agent.tools.builtin.change import (
     carry_out,
     preview_files,
     read_seen,
+    read_text,
     tell_places,
     to_look,
 )
 from towline_agent.tools.builtin.place import Spot, find_kind, locate, reach
-from towline_agent.tools.edits.encoding import SourceText, read_source
-from towline_agent.tools.edits.line_view import plain_ends
 from towline_agent.tools.edits.replacement import TextEdit, replace_texts
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import Look, ToolContext, ToolOutput
 from towline_agent.workspaces.base import ABSENT, FileData, Put
 from towline_agent.workspaces.seen import Seen
+from towline_agent.workspaces.text import decode
 from towline_agent.workspaces.threads import FILES
 
 __all__ = ["create_file", "edit_file", "write_file"]
@@ -83,7 +83,7 @@ async def _plan_write(context: ToolContext, spot: Spot, content: str, *, looks: 
     if await find_kind(workspace, spot) is None:
         return await _plan_new(spot, content)
     before = await read_seen(context, workspace, spot)
-    data = await FILES.run(lambda: _in_same_way(before, content, spot))
+    data = await FILES.run(lambda: _in_same_way(before, content))
     return Plan(
         parts=(spot.part("write"),),
         edits=(Put(path=spot.path, data=data, expect=before.hash),),
@@ -95,18 +95,14 @@ async def _plan_write(context: ToolContext, spot: Spot, content: str, *, looks: 
     )
 
 
-def _in_same_way(before: FileData, content: str, spot: Spot) -> bytes:
+def _in_same_way(before: FileData, content: str) -> bytes:
     """A text in the encoding and with the line ends of the file that it replaces (A5.5)."""
     if not before.data:
         return content.encode()
-    try:
-        source = read_source(before.data, spot.path)
-    except ToolError:  # what was no text is replaced by one
-        source = SourceText("", "utf-8")
-    ends = source.text.count("\r\n")
-    if ends and ends == source.text.count("\n"):
-        content = plain_ends(content).replace("\n", "\r\n")
-    return source.encode(content, spot.path)
+    file = decode(before.data)
+    if file is None or not file.exact:  # what was no text is replaced by one
+        return content.encode()
+    return file.encode(content)
 
 
 @tool(
@@ -149,11 +145,11 @@ async def _plan_edit(
 
 
 def _edit(before: FileData, edits: list[TextEdit], spot: Spot) -> tuple[bytes, str]:
-    source = read_source(before.data, spot.path)
-    made = replace_texts(source.text, edits)
+    file = read_text(before, spot)
+    made = replace_texts(file.text, edits)
     count = len(made.places)
     head = f"Edited {spot.path!r} at {count} place{'s' if count > 1 else ''}:"
-    return source.encode(made.text, spot.path), f"{head}\n{tell_places(made.text, made.places)}"
+    return file.encode(made.text), f"{head}\n{tell_places(made.text, made.places)}"
 
 
 @tool(

@@ -3,12 +3,12 @@
 import os
 import shutil
 import sys
-from importlib import import_module
+import sysconfig
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from towline_agent.errors import ToolError
-from towline_agent.tools.code.child import ChildEnd, run_child
+from towline_agent.tools.code.child import OUTPUT_BYTES, ChildEnd, run_child
 from towline_agent.tools.code.findings import (
     PYTHON_CHECK,
     Finding,
@@ -48,6 +48,7 @@ _CHECK: Final = (
     "--quiet",
     "--output-format=json-lines",
 )
+_CUT: Final = "ruff found more than is counted here; narrow with path."
 _REASON_CHARS: Final = 400
 _RUFF_NEEDED: Final = (
     "ruff is not installed, and this needs it; install towline-agent[coding], or put ruff on the "
@@ -72,10 +73,13 @@ async def find_checker(name: str) -> str | None:
 
 
 def _find(name: str) -> str | None:
-    try:
-        return str(getattr(import_module(name), f"find_{name}_bin")())
-    except (ImportError, AttributeError, FileNotFoundError):
-        return shutil.which(name)
+    """By where things are installed, not by importing: nothing of a project's may run for it."""
+    for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
+        path = Path(folder, name)
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    found = shutil.which(name)
+    return found if found is not None and Path(found).is_absolute() else None
 
 
 async def check_text(root: str, path: str, text: str) -> Checked:
@@ -138,7 +142,8 @@ async def check_project(root: str, path: str) -> Checked:
     end = await _run((ruff, *_CHECK, "--force-exclude", "--", path), b"", real, _PROJECT_S)
     if end.code != 0:
         return Checked((), (), (_tell_failure("ruff", end),))
-    return Checked(_inside(read_ruff(end.output), real), ("ruff",))
+    notes = (_CUT,) if len(end.output) >= OUTPUT_BYTES else ()
+    return Checked(_inside(read_ruff(end.output), real), ("ruff",), notes)
 
 
 async def rewrite_text(root: str, path: str, text: str, *command: str) -> str:

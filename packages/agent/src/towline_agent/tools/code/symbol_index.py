@@ -2,10 +2,11 @@
 
 import asyncio
 import fnmatch
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -75,8 +76,8 @@ class Hit(NamedTuple):
 class Survey(NamedTuple):
     """What a look at a folder came to."""
 
-    hits: tuple[Hit, ...]
-    """All symbols, by file."""
+    files: tuple[tuple[str, tuple[Symbol, ...]], ...]
+    """The symbols of each file."""
     languages: tuple[tuple[str, int], ...]
     """Files by language, most first."""
     missing: tuple[tuple[str, int], ...]
@@ -122,7 +123,7 @@ class SymbolIndex:
 
         Args:
             workspace: Where.
-            folder: A folder or a file.
+            folder: A folder or a file, relative to the root.
             budget_s: Seconds after which no further batch begins.
             tell: Called with the number of parsed files and of those to parse.
         """
@@ -181,7 +182,7 @@ class SymbolIndex:
         self._kept[entry.name] = _Kept(entry.mtime_ns, entry.size, found, answer == "missing")
 
     def _sum_up(self, entries: Sequence[DirEntry], truncated: bool) -> Survey:
-        hits: list[Hit] = []
+        files: list[tuple[str, tuple[Symbol, ...]]] = []
         languages: Counter[str] = Counter()
         missing: Counter[str] = Counter()
         skipped: list[str] = []
@@ -200,9 +201,9 @@ class SymbolIndex:
             elif kept.symbols is None:
                 skipped.append(entry.name)
             else:
-                hits += (Hit(entry.name, symbol) for symbol in kept.symbols)
+                files.append((entry.name, kept.symbols))
         return Survey(
-            hits=tuple(hits),
+            files=tuple(files),
             languages=tuple(languages.most_common()),
             missing=tuple(missing.most_common()),
             skipped=tuple(skipped),
@@ -211,41 +212,54 @@ class SymbolIndex:
         )
 
 
-def rank(hits: Iterable[Hit], pattern: str, kinds: frozenset[str] | None = None) -> list[Hit]:
-    """The hits that a pattern means, the likeliest first.
+def rank(
+    files: Iterable[tuple[str, Sequence[Symbol]]],
+    pattern: str,
+    kinds: frozenset[str] | None = None,
+) -> list[Hit]:
+    """What a pattern means among the symbols of files, the likeliest first.
 
     A name that is the pattern comes before one that begins with it, and that before one that only
     holds it; case counts only to tell equals apart. With `*` or `?` the pattern is for whole names.
 
     Args:
-        hits: All there are.
+        files: Path and symbols of each.
         pattern: A name, a part of one, a pattern, or one of these behind a container and a dot.
         kinds: Only these; `None` for all.
     """
     words = pattern.replace("::", ".").replace("#", ".").strip(". ")
     container, _, name = words.rpartition(".")
-    found = [
-        (place, hit)
-        for hit in hits
-        if (kinds is None or hit.symbol.kind in kinds)
-        and (not container or _ends_with(hit.symbol.container, container))
-        and (place := _place(hit.symbol.name, name)) is not None
-    ]
+    judge = _by_pattern(name) if "*" in name or "?" in name else _by_part(name)
+    found: list[tuple[int, Hit]] = []
+    for path, symbols in files:
+        for symbol in symbols:
+            place = judge(symbol.name)
+            if place is None or (kinds is not None and symbol.kind not in kinds):
+                continue
+            if not container or _ends_with(symbol.container, container):
+                found.append((place, Hit(path, symbol)))
     found.sort(key=lambda item: (item[0], *_order(item[1])))
     return [hit for _, hit in found]
 
 
-def _place(name: str, pattern: str) -> int | None:
+def _by_pattern(pattern: str) -> Callable[[str], int | None]:
+    whole = re.compile(fnmatch.translate(pattern.replace("[", "[[]")), re.IGNORECASE)
+    return lambda name: 0 if whole.match(name) else None
+
+
+def _by_part(wanted: str) -> Callable[[str], int | None]:
     """How well a name fits, 0 best; `None` when it does not."""
-    low, wanted = name.lower(), pattern.lower()
-    if "*" in pattern or "?" in pattern:
-        return 0 if fnmatch.fnmatchcase(low, wanted.replace("[", "[[]")) else None
-    if name == pattern:
-        return 0
-    if low == wanted:
-        return 1
-    place = low.find(wanted)
-    return None if place < 0 else 3 if place else 2
+    low_wanted = wanted.lower()
+
+    def judge(name: str) -> int | None:
+        low = name.lower()
+        if low_wanted not in low:  # as most are
+            return None
+        if low == low_wanted:
+            return 0 if name == wanted else 1
+        return 2 if low.startswith(low_wanted) else 3
+
+    return judge
 
 
 def _ends_with(container: str, wanted: str) -> bool:
@@ -259,7 +273,7 @@ def _order(hit: Hit) -> tuple[bool, int, int, str, int]:
 
 
 def _suffix(path: str) -> str:
-    return PurePosixPath(path).suffix.lower()
+    return path[path.rfind(".") :].lower()
 
 
 async def _source_files(workspace: Workspace, folder: str) -> tuple[list[DirEntry], bool]:
@@ -267,22 +281,16 @@ async def _source_files(workspace: Workspace, folder: str) -> tuple[list[DirEntr
     try:
         walk = await workspace.walk(folder)
     except ToolError:
-        data = await workspace.read(folder)  # it says what is wrong when it is no file either
-        path = PurePosixPath(folder).as_posix()
-        entry = DirEntry(name=path, kind="file", size=len(data.data), mtime_ns=data.mtime_ns)
-        if _suffix(path) not in SUFFIXES:
+        file = await workspace.read(folder)  # it says what is wrong when it is no file either
+        if _suffix(folder) not in SUFFIXES:
             raise ToolError(
                 f"{folder!r} is in no language whose symbols are known; use search_text."
             ) from None
-        return [entry], False
-    above = PurePosixPath(folder)
+        size, time = len(file.data), file.mtime_ns
+        return [DirEntry(name=folder, kind="file", size=size, mtime_ns=time)], False
+    above = "" if folder == "." else f"{folder}/"
     found = [
-        DirEntry(
-            name=(above / entry.name).as_posix(),
-            kind="file",
-            size=entry.size,
-            mtime_ns=entry.mtime_ns,
-        )
+        msgspec.structs.replace(entry, name=above + entry.name) if above else entry
         for entry in walk.entries
         if entry.kind == "file" and _suffix(entry.name) in SUFFIXES
     ]

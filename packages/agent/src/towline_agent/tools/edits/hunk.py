@@ -6,7 +6,6 @@ from typing import Final
 import msgspec
 
 from towline_agent.errors import ToolInputInvalid
-from towline_agent.tools.edits.line_view import LineView, Span
 from towline_agent.tools.edits.near_miss import explain_miss
 
 __all__ = ["FilePatch", "Hunk", "apply_hunks"]
@@ -53,44 +52,31 @@ class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
     """Its places, in order."""
 
 
-def apply_hunks(raw: str, hunks: Sequence[Hunk]) -> str:
-    """A text with a patch's places changed; each line of context must stand there exactly.
+def apply_hunks(text: str, hunks: Sequence[Hunk]) -> str:
+    r"""A text with a patch's places changed; each line of context must stand there exactly.
 
     Args:
-        raw: The file's text; its line ends are kept.
+        text: The file's text, with `\n` for every line end.
         hunks: The places, in order.
 
     Raises:
         ToolInputInvalid: A place is not there, or there more than once.
     """
-    is_closed = not raw or raw[-1] in "\r\n"
-    view = LineView(raw if is_closed else f"{raw}{_last_end(raw)}")
-    starts = view.line_starts()
-    lines = view.text.split("\n")[: len(starts)]
-    spans: list[Span] = []
+    is_closed = not text or text.endswith("\n")
+    lines = text.removesuffix("\n").split("\n") if text else []
+    made: list[str] = []
     at, shift = 0, 0
     for hunk in hunks:
         first = _locate(lines, hunk, at, shift)
         end = first + len(hunk.old)
         is_closed = _check_end(hunk, touches=end == len(lines), is_closed=is_closed)
-        spans += _spans(hunk, first, [*starts, len(view.text)])
+        made += lines[at:first]
+        made += [line for sign, line in hunk.body if sign != "-"]
         if hunk.start is not None and hunk.old:
             shift = first - (hunk.start - 1)
         at = end
-    made = view.splice(spans)
-    return made if is_closed else _without_end(made)
-
-
-def _last_end(raw: str) -> str:
-    """A line end of the kind that the text has last."""
-    place = max(raw.rfind("\n"), raw.rfind("\r"))
-    if place < 0:
-        return "\n"
-    return "\r\n" if raw[max(place - 1, 0) : place + 1] == "\r\n" else raw[place]
-
-
-def _without_end(text: str) -> str:
-    return text[:-2] if text.endswith("\r\n") else text[:-1]
+    made += lines[at:]
+    return "\n".join(made) + ("\n" if made and is_closed else "")
 
 
 def _check_end(hunk: Hunk, *, touches: bool, is_closed: bool) -> bool:
@@ -174,24 +160,6 @@ def _places(lines: list[str], old: list[str], begin: int) -> list[int]:
             places.append(at)
         at += 1
     return places
-
-
-def _spans(hunk: Hunk, first: int, starts: list[int]) -> list[Span]:
-    """What changes of a hunk's lines; those that stay keep their own line ends."""
-    spans: list[Span] = []
-    at = begin = first
-    added: list[str] = []
-    for sign, line in (*hunk.body, (" ", "")):
-        if sign == "+":
-            added.append(f"{line}\n")
-        elif sign == "-":
-            at += 1
-        else:
-            if added or at > begin:
-                spans.append(Span(starts[begin], starts[at], "".join(added)))
-            at, added = at + 1, []
-            begin = at
-    return spans
 
 
 def _misfit(hunk: Hunk, why: str) -> ToolInputInvalid:

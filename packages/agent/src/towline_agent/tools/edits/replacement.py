@@ -3,12 +3,11 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from towline_agent.errors import ToolInputInvalid
-from towline_agent.tools.edits.line_view import LineView, Span, plain_ends
 from towline_agent.tools.edits.near_miss import explain_miss
 
 __all__ = ["Place", "Replaced", "TextEdit", "replace_texts"]
@@ -28,6 +27,14 @@ class TextEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether every such text is meant; else there must be one alone."""
 
 
+class _Span(NamedTuple):
+    """A stretch of a text, and what is to stand in its place."""
+
+    start: int
+    end: int
+    new: str
+
+
 class Place(msgspec.Struct, frozen=True):
     """Where a text was changed, as lines of the new one."""
 
@@ -41,15 +48,17 @@ class Replaced(msgspec.Struct, frozen=True):
     """A text with its replacements made."""
 
     text: str
-    """The new text, with the line ends it had."""
+    """The new text."""
     places: tuple[Place, ...]
     """Where it differs, in order."""
 
 
-def replace_texts(raw: str, edits: Sequence[TextEdit]) -> Replaced:
+def replace_texts(text: str, edits: Sequence[TextEdit]) -> Replaced:
     r"""Make replacements one after the other, each in what the one before left.
 
-    Line ends are no part of the comparison: a `\n` stands for whichever the text has.
+    Args:
+        text: The text, with `\n` for every line end, as `workspaces.text.decode` gives it.
+        edits: What to replace; their line ends may be of any kind.
 
     Raises:
         ToolInputInvalid: One does not fit; the message says where the closest place is (A5.14).
@@ -58,16 +67,28 @@ def replace_texts(raw: str, edits: Sequence[TextEdit]) -> Replaced:
         raise ToolInputInvalid("edits is empty; give at least one old_text with its new_text.")
     changed: list[tuple[int, int]] = []
     for number, edit in enumerate(edits, 1):
-        view = LineView(raw)
         name = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
-        spans = _find(view.text, edit, name)
-        raw = view.splice(spans)
+        spans = _find(text, edit, name)
+        text = _splice(text, spans)
         changed = _merge(changed, spans)
-    return Replaced(raw, _places(plain_ends(raw), changed))
+    return Replaced(text, _places(text, changed))
 
 
-def _find(text: str, edit: TextEdit, name: str) -> list[Span]:
-    old, new = plain_ends(edit.old_text), plain_ends(edit.new_text)
+def _plain_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _splice(text: str, spans: list[_Span]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for span in spans:
+        pieces += (text[at : span.start], span.new)
+        at = span.end
+    return "".join((*pieces, text[at:]))
+
+
+def _find(text: str, edit: TextEdit, name: str) -> list[_Span]:
+    old, new = _plain_ends(edit.old_text), _plain_ends(edit.new_text)
     if not old:
         raise ToolInputInvalid(
             f"{name}old_text is empty; give text that stands in the file, or use write_file."
@@ -78,13 +99,13 @@ def _find(text: str, edit: TextEdit, name: str) -> list[Span]:
     if first < 0:
         raise ToolInputInvalid(f"{name}old_text is not in the file. {explain_miss(text, old, new)}")
     if edit.replace_all:
-        return [Span(at, at + len(old), new) for at in _all(text, old)]
+        return [_Span(at, at + len(old), new) for at in _all(text, old)]
     if text.find(old, first + 1) >= 0:
         raise ToolInputInvalid(
             f"{name}old_text is not unique: it stands at {_tell_lines(text, old)}. Add lines "
             "round it, or set replace_all."
         )
-    return [Span(first, first + len(old), new)]
+    return [_Span(first, first + len(old), new)]
 
 
 def _all(text: str, old: str) -> list[int]:
@@ -108,7 +129,7 @@ def _tell_lines(text: str, old: str) -> str:
     return f"lines {', '.join(numbers)}{more}"
 
 
-def _merge(changed: list[tuple[int, int]], spans: list[Span]) -> list[tuple[int, int]]:
+def _merge(changed: list[tuple[int, int]], spans: list[_Span]) -> list[tuple[int, int]]:
     """Earlier places moved to where they are after the spans, joined with the spans' own."""
     ends = [span.end for span in spans]
     shifts = [0, *accumulate(len(span.new) - (span.end - span.start) for span in spans)]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
-__all__ = ["answer", "search_bytes"]
+__all__ = ["Reader", "answer", "search_bytes"]
 
 _FILE_BYTES: Final = 16 * 2**20
 """Larger files are told and left out."""
@@ -41,13 +41,15 @@ def answer(order: Mapping[str, Any], out: BinaryIO) -> None:
     except (re.error, RecursionError, OverflowError) as error:
         out.write(_line("error", {"message": str(error)}))
         return
+    reader = Reader()
     for path, kept in order["files"]:
-        data = _read(path) if kept is None else b64decode(kept)
+        data = reader.read(path) if kept is None else b64decode(kept)
         if data is None or len(data) > _FILE_BYTES:
             out.write(_line("skipped", {"path": {"text": path}}))
             continue
         for kind, message in search_bytes(data, regex, whole, order["context"]):
             out.write(_line(kind, {"path": {"text": path}, **message}))
+    reader.close()
 
 
 def search_bytes(
@@ -64,7 +66,8 @@ def search_bytes(
     text = _decode(data)
     if text is None:
         return
-    text = text.replace("\r\n", "\n")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
     if whole is not None and whole.search(text) is None:
         return
     lines = text.split("\n")
@@ -103,33 +106,51 @@ def _decode(data: bytes) -> str | None:
     return data.decode("utf-8", "replace")
 
 
-def _read(path: str) -> bytes | None:
-    """A file below the current folder, no link on the way; `None` when it can't be read."""
-    *folders, name = path.split("/")
-    above: int | None = None
-    try:
-        for folder in folders:
-            below = os.open(folder, _FLAGS | os.O_DIRECTORY, dir_fd=above)
-            _close(above)
-            above = below
-        fd = os.open(name, _FLAGS, dir_fd=above)
-        with os.fdopen(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                return None
-            return file.read(_FILE_BYTES + 1)
-    except OSError:
-        return None
-    finally:
-        _close(above)
+class Reader:
+    """Reads files below the current folder; no link on the way is followed."""
 
+    def __init__(self) -> None:
+        self._folder = ""
+        self._fd: int | None = None
 
-def _close(fd: int | None) -> None:
-    if fd is not None:
-        os.close(fd)
+    def read(self, path: str) -> bytes | None:
+        """A file's bytes; `None` when it can't be read."""
+        folder, _, name = path.rpartition("/")
+        try:
+            if folder != self._folder:
+                self._enter(folder)
+            fd = os.open(name, _FLAGS, dir_fd=self._fd)
+            with os.fdopen(fd, "rb", buffering=0) as file:
+                if not stat.S_ISREG(os.fstat(fd).st_mode):
+                    return None
+                return file.read(_FILE_BYTES + 1)
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        """Leave the last folder; the next file is sought from the current one."""
+        if self._fd is not None:
+            os.close(self._fd)
+        self._folder, self._fd = "", None
+
+    def _enter(self, folder: str) -> None:
+        """Open a folder name by name; files come in the order of their folders."""
+        self.close()
+        try:
+            for name in folder.split("/") if folder else ():
+                below = os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=self._fd)
+                if self._fd is not None:
+                    os.close(self._fd)
+                self._fd = below
+        except OSError:
+            self.close()  # half the way is no place to read from
+            raise
+        self._folder = folder
 
 
 def _line(kind: str, data: Mapping[str, Any]) -> bytes:
-    return json.dumps({"type": kind, "data": data}).encode() + b"\n"
+    text = json.dumps({"type": kind, "data": data}, separators=(",", ":"))
+    return text.encode() + b"\n"
 
 
 def _main() -> None:

@@ -8,11 +8,15 @@ import msgspec
 
 __all__ = ["HITS_MAX", "LINE_CHARS", "FileHits", "HitLine", "HitReader", "sort_key"]
 
-HITS_MAX: Final = 5000
+HITS_MAX: Final = 1000
 """Hits that are kept to be sorted; with more the search is done again in order, up to the page."""
 LINE_CHARS: Final = 300
 """Characters shown of a line, those round its first hit."""
 
+_BEGIN: Final = b'{"type":"begin"'
+_END: Final = b'{"type":"end"'
+_IS_TEXT: Final = b'"binary_offset":null'
+"""Messages that are understood without being read: each file has these two."""
 _MESSAGE_BYTES: Final = 16 * 2**20
 """The longest line that is read; nobody looks for something in a longer one."""
 _READ_BYTES: Final = 64 * 2**20
@@ -90,6 +94,7 @@ class HitReader:
         """Why the pattern can't be used."""
         self._wants = wants
         self._limit = limit
+        self._file: FileHits | None = None
         self._hits = 0
         self._bytes = 0
         self._rest = b""
@@ -100,7 +105,12 @@ class HitReader:
         self._bytes += len(data)
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            self._take(self._decoder.decode(line))
+            if line.startswith(_BEGIN):  # what follows says the same
+                continue
+            if line.startswith(_END) and _IS_TEXT in line:
+                self._close()
+            else:
+                self._take(self._decoder.decode(line))
             if self.is_full:
                 return False
         if len(self._rest) > _MESSAGE_BYTES or self._bytes > _READ_BYTES:
@@ -111,24 +121,31 @@ class HitReader:
         data = message.data
         self.error = self.error or data.message
         self.skipped += message.type == "skipped"
-        if data.path is None:
-            return
-        path = data.path.read().removeprefix("./")
-        if message.type == "begin" and self._wants(path):
-            self.files[path] = FileHits(path, [])
-        file = self.files.get(path)
-        if file is None:
-            return
         if message.type == "end":  # only now it is known whether the file is binary
-            if data.binary_offset is not None:
-                del self.files[path]
-                return
-            self._hits += file.hits
-            self.is_full = self._hits >= self._limit
-        elif data.lines is not None:
+            if self._file is not None and data.binary_offset is not None:
+                self.files.pop(self._file.path, None)
+                self._file = None
+            self._close()
+        elif data.path is not None and data.lines is not None:
+            file = self._open(data.path.read().removeprefix("./"))
             file.hits += message.type == "match"
             if file.hits <= self._limit:
                 file.lines.append(_read_line(message, data.lines))
+
+    def _open(self, path: str) -> FileHits:
+        """The file that the lines are of which come now."""
+        if self._file is None:
+            self._file = FileHits(path, [])
+            if self._wants(path):
+                self.files[path] = self._file
+        return self._file
+
+    def _close(self) -> None:
+        """The file has no more lines."""
+        if self._file is not None and self._file.path in self.files:
+            self._hits += self._file.hits
+            self.is_full = self._hits >= self._limit
+        self._file = None
 
 
 def _read_line(message: _Message, text: _Text) -> HitLine:

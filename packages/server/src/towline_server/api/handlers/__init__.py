@@ -5,6 +5,7 @@ from typing import Final
 from towline_server.api.handlers import (
     answer,
     auth,
+    checkpoint,
     client_call,
     discovery,
     file,
@@ -29,6 +30,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     **answer.HANDLERS,
     **client_call.HANDLERS,
     **file.HANDLERS,
+    **checkpoint.HANDLERS,
     **model.HANDLERS,
     **project.HANDLERS,
 }

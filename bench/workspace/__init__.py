@@ -1,0 +1,1 @@
+"""The parts of `bench/workspace.py`, one a figure."""
