@@ -284,10 +284,7 @@ class Runner:
         plan = with_state(plan, self._state)
         policies = self._agents.projects.policies
         policy = await policies.read(self._log.user, ahead.view.cwd or ".")
-        # The rules are those of now, the mode is the one of each call's own moment (A5.46).
-        plan = msgspec.structs.replace(
-            plan, policy=lambda: msgspec.structs.replace(policy, mode=ahead.view.mode)
-        )
+        plan = msgspec.structs.replace(plan, policy=lambda: policy)
         return with_files(plan, self._files, self._log.user, self._log.keep_text)
 
     async def _attempt(self, start: Start) -> Fault | Stop | None:
