@@ -2178,7 +2178,7 @@ export interface UpdateSession {
   /** The new `provider/model`, from the next turn on. */
   readonly model?: string | null;
   /**
-   * The new mode, from the next call on: `ask`, `accept_edits`, `auto` or `plan`. The folder's next
+   * The new mode, from the next turn on: `ask`, `accept_edits`, `auto` or `plan`. The folder's next
    * session begins with it.
    */
   readonly mode?: string | null;

@@ -316,10 +316,9 @@ class Runner:
         plan = await self._own.remind(plan, notes=self._agents.spec(ahead.view.agent).remembers)
         policies = self._agents.projects.policies
         policy = await policies.read(self._log.user, ahead.view.cwd or ".")
-        # The rules are those of now, the mode is the one of each call's own moment (A5.46).
-        plan = msgspec.structs.replace(
-            plan, policy=lambda: msgspec.structs.replace(policy, mode=lead.view.mode)
-        )
+        # A running turn keeps the mode that it began with; a sub-agent has that of its lead.
+        policy = msgspec.structs.replace(policy, mode=lead.view.mode)
+        plan = msgspec.structs.replace(plan, policy=lambda: policy)
         return with_files(plan, self._files, self._log.user, self._log.keep_text)
 
     async def _attempt(self, start: Start) -> Fault | Stop | None:
