@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from towline.assistant import make_assistant
+from towline.assistant import make_agents, make_assistant
 from towline.cli.run import RunWish, run_once
 from towline.picks import Picks
 from towline_agent import builtin_tools
@@ -30,6 +30,19 @@ ANSWER = b'{"choices": [{"message": {"content": "Sunny."}, "finish_reason": "sto
 def test_without_settings_it_has_the_built_in_tools() -> None:
     assert list(make_assistant().tools) == [tool.name for tool in builtin_tools()]
     assert list(make_assistant(()).tools) == []
+
+
+@pytest.mark.rules("A4.61", "D5")
+def test_it_may_hand_tasks_to_agents_that_people_are_not_offered() -> None:
+    assistant = make_assistant()
+    agents = make_agents(assistant)
+    assert list(agents) == ["towline", "explore", "general"]
+    assert assistant.agents == ("explore", "general")
+    explore, general = agents["explore"], agents["general"]
+    assert explore.hidden
+    assert general.hidden
+    assert {tool.effect for tool in explore.tools.values() if tool.name != "now"} == {"read"}
+    assert list(general.tools) == list(assistant.tools)
 
 
 @pytest.mark.rules("C5.12")
