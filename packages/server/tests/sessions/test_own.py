@@ -49,7 +49,7 @@ async def test_notes_are_known_to_the_next_session_of_the_same_user(tmp_path: Pa
         assert "Use pytest." not in first.system
         assert second.system.endswith("Your notes on this project, by write_memory:\n\nUse pytest.")
         assert "Use pytest." not in third.system  # nobody sees the notes of others
-    (notes,) = sorted(path for path in (tmp_path / "notes").rglob("*.md"))
+    (notes,) = sorted(path for path in tmp_path.with_name(f"{tmp_path.name}-data").rglob("*.md"))
     assert notes.read_text(encoding="utf-8") == "Use pytest."
     assert list(project.iterdir()) == []
 

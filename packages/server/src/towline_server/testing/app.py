@@ -71,7 +71,7 @@ async def open_test_app(
         limits: The bounds of turns.
         fallbacks: Models that are asked when a session's own cannot serve.
         helpers: Agents that the one agent may hand tasks to.
-        remembers: Whether the one agent keeps notes, in a folder below `root`.
+        remembers: Whether the one agent keeps notes, in the data folder.
         store: A store of your own, which stays open; else one in memory.
         connect: Finds the provider of a model, in place of `provider`.
         knows: Whether there is a provider for a model.
