@@ -36,6 +36,7 @@ from towline_server import load_config
 __all__ = ["Row", "Score", "choose_tasks", "main", "make_agent", "run_task", "run_tasks"]
 
 _NO_MODEL: Final = 2
+_LEFT: Final = 130
 _LEAST: Final = 0.0
 _WALL_S: Final = 600.0
 _WHY_CHARS: Final = 60
@@ -270,12 +271,17 @@ def _tell(text: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run; gives 0, 1 when the score is less than `--least`, or 2 when no run was possible."""
+    """Run; gives the exit code.
+
+    It is 1 when the score is less than `--least`, 2 when no run was possible, 130 when it was left.
+    """
     try:
         return asyncio.run(_run(_read_arguments(argv)))
     except TowlineError as error:
         _tell(error.message)
         return _NO_MODEL
+    except KeyboardInterrupt:
+        return _LEFT
 
 
 if __name__ == "__main__":
