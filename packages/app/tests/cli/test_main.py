@@ -1,6 +1,7 @@
 """The command line as a program: what it says of errors, and what it does without its streams."""
 
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +121,21 @@ def test_another_error_of_the_system_keeps_its_traceback(monkeypatch: pytest.Mon
     monkeypatch.setattr(command, "app", fail)
     with pytest.raises(OSError, match="Input/output"):
         command.main()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("towline se", "sessions"), ("towline run --mo", "--model"), ("towline run --mode a", "auto")],
+)
+def test_a_shell_completes_commands_options_and_modes(typed: str, offered: str) -> None:
+    environ = {
+        **os.environ,
+        "_TOWLINE_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+    towline = Path(sys.executable).with_name("towline")
+    told = subprocess.run(
+        [towline], env=environ, capture_output=True, text=True, timeout=END_S, check=False
+    )
+    assert offered in told.stdout.split()

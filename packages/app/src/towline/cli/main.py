@@ -24,7 +24,7 @@ app: Final = typer.Typer(
     name="towline",
     help="An agent that works on this machine while you hold the other end of the line.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
 )
 
@@ -40,6 +40,7 @@ app.add_typer(devices, name="devices")
 _User = Annotated[str, typer.Argument(help="The user's name; owner is yours.")]
 _Provider = Annotated[str, typer.Argument(help="Such as openai, anthropic or gemini.")]
 
+_MODES: Final = ["ask", "accept_edits", "auto", "plan"]  # for completion, which must be quick
 _err: Final = Console(stderr=True)
 
 
@@ -163,7 +164,9 @@ def run(
     model: Annotated[
         str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
     ] = None,
-    mode: Annotated[str, typer.Option(help="ask, accept_edits, auto or plan.")] = "ask",
+    mode: Annotated[
+        str, typer.Option(help="ask, accept_edits, auto or plan.", autocompletion=lambda: _MODES)
+    ] = "ask",
     auto: Annotated[bool, typer.Option("--auto", help="Short for --mode auto.")] = False,
     max_cost: Annotated[
         float | None, typer.Option(help="US dollars that it may cost, where prices are known.")
