@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help uv run-env dev-env node-env web-env up test test-web coverage check lint lint-style format web types vectors api docs model bench clean
+.PHONY: help uv run-env dev-env node-env web-env up test test-web coverage check lint lint-style format web types vectors api docs model bench tasks clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -33,6 +33,7 @@ help:
 	@echo 'make docs    build the docs site into site/'
 	@echo 'make model   fetch the local model (1.1 GB, once)'
 	@echo 'make bench   run the benchmarks'
+	@echo 'make tasks   have a real model do the tasks, and print its score (MODEL=provider/name)'
 	@echo 'make clean   remove what the other targets made'
 
 # --- set-up -----------------------------------------------------------------------------------
@@ -107,7 +108,8 @@ coverage: dev-env
 # All types take most of a minute, so here only those of the files that differ from the last commit
 # are checked; `make lint` checks them all.
 CHANGED = $(shell { git diff HEAD --name-only --diff-filter=d; git ls-files --others --exclude-standard; } \
-	2>/dev/null | grep -E '^(packages|tests|bench|examples|docs_src)/.*\.pyi?$$')
+	2>/dev/null | grep -E '^(packages|tests|bench|examples|docs_src)/.*\.pyi?$$' | \
+	grep -v '^tests/tasks/.*/project/')
 
 check: lint-style
 	$(if $(CHANGED),@echo 'Checking the types of the changed files ...' && $(BIN)/basedpyright $(CHANGED))
@@ -157,6 +159,9 @@ docs: $(UV)
 bench: dev-env
 	@for bench in loop.py 'agent.py --only us,bare' server.py client.py; do \
 	  echo "--- bench/$$bench"; $(BIN)/python bench/$$bench || exit 1; done
+
+tasks: dev-env
+	@PYTHONPATH=tests $(BIN)/python -m tasks.run $(if $(MODEL),--model '$(MODEL)') $(ARGS)
 
 clean:
 	rm -rf .venv web/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cache .coverage* site

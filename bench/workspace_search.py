@@ -5,12 +5,15 @@ Goals: through `rg` at most 30 ms more than `rg` alone; without it at most 20 ti
 
 import argparse
 import asyncio
+import os
 import random
+import resource
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 from unittest import mock
 
 from towline_agent.tools.builtin import search
@@ -49,11 +52,44 @@ def lay(root: Path) -> None:
         (root / "build" / f"{number}.py").write_text("needle_1 sometimes\n")
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Milliseconds that something takes."""
-    began = time.perf_counter()
+class Cost(NamedTuple):
+    """What something takes, in milliseconds."""
+
+    wall: float
+    """By the clock."""
+    cpu: float
+    """Of all cores, this process and its children together."""
+
+
+def measure(work: Callable[[], object]) -> Cost:
+    """What something takes."""
+    began, used = time.perf_counter(), cpu_s()
     work()
-    return (time.perf_counter() - began) * 1000
+    return Cost((time.perf_counter() - began) * 1000, (cpu_s() - used) * 1000)
+
+
+def cpu_s() -> float:
+    """Seconds of computing until now."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def best(costs: list[Cost]) -> Cost:
+    """The least of each: what else the machine does can only add to it."""
+    return Cost(min(cost.wall for cost in costs), min(cost.cpu for cost in costs))
+
+
+def show(name: str, rg: Cost, ours: Cost, python: Cost) -> None:
+    """Print a line for each way to measure."""
+    for way in Cost._fields:
+        floor, with_rg, with_python = (getattr(cost, way) for cost in (rg, ours, python))
+        over, times = with_rg - floor, with_python / floor
+        print(
+            f"{name:22} {way:4} rg {floor:5.0f} ms, ours {over:+5.0f} ms "
+            f"({'ok' if over <= OVER_MS else 'TOO SLOW'}, goal {OVER_MS}); "
+            f"Python {with_python:5.0f} ms: {times:4.1f} times "
+            f"({'ok' if times <= TIMES else 'TOO SLOW'}, goal {TIMES})"
+        )
 
 
 def main() -> None:
@@ -78,24 +114,18 @@ def main() -> None:
             def ours(pattern: str = pattern) -> None:
                 runner.run(context.use(search_text, pattern=pattern))
 
-            rows: dict[str, list[float]] = {"rg": [], "ours": [], "python": []}
+            rows: dict[str, list[Cost]] = {"rg": [], "ours": [], "python": []}
             alone()
             ours()
             for turn in range(turns):
-                rows["rg"].append(timed(alone))
-                rows["ours"].append(timed(ours))
+                rows["rg"].append(measure(alone))
+                rows["ours"].append(measure(ours))
                 if turn < 3:
                     with mock.patch.object(search, "find_rg", return_value=None):
-                        rows["python"].append(timed(ours))
-            # the best of each: what else the machine does can only make a turn longer
-            floor, with_rg, with_python = (min(took) for took in rows.values())
-            over, times = with_rg - floor, with_python / floor
-            print(
-                f"{name:24} rg {floor:6.0f} ms, ours {with_rg:6.0f} ms: {over:+5.0f} ms "
-                f"({'ok' if over <= OVER_MS else 'TOO SLOW'}, goal {OVER_MS}); "
-                f"Python {with_python:6.0f} ms: {times:4.1f} times "
-                f"({'ok' if times <= TIMES else 'TOO SLOW'}, goal {TIMES})"
-            )
+                        rows["python"].append(measure(ours))
+            show(name, *(best(costs) for costs in rows.values()))
+    load, cores = os.getloadavg()[0], os.cpu_count()
+    print(f"load {load:.1f} on {cores} cores; the clock tells only where nothing else runs")
 
 
 if __name__ == "__main__":

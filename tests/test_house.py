@@ -26,6 +26,9 @@ MAX_LINES = 500
 SOURCE_ROOTS = ("packages", "tests", "bench", "examples", "docs_src", "web/src", "web/test")
 SKIPPED = {"node_modules", "recordings", "dist", "vectors", "__pycache__", ".venv", "fixtures"}
 
+TASKS = ROOT / "tests" / "tasks"
+"""Its projects are what an agent is to mend: they are as they are."""
+
 RIMS = {
     "towline_server/api/app.py": "a request handler",
     "towline_agent/calls.py": "a tool call",
@@ -58,6 +61,8 @@ PAGES = (
 def _files(*suffixes: str, roots: tuple[str, ...] = SOURCE_ROOTS) -> Iterator[Path]:
     for root in roots:
         for path in sorted((ROOT / root).rglob("*")):
+            if path.is_relative_to(TASKS) and "project" in path.parts:
+                continue
             if path.suffix in suffixes and not SKIPPED & set(path.relative_to(ROOT).parts):
                 yield path
 

@@ -40,6 +40,9 @@ from towline_protocol import Block, Message, Text, ToolCall, ToolResult, Usage, 
 from towline_server import DEFAULT_AGENT, AgentSpec, Config, Connection, Ready, serve
 from towline_server.store.records import Append
 
+HELPER: Final = "helper"
+"""The agent that the one agent may hand tasks to."""
+
 
 class Order(msgspec.Struct, kw_only=True):
     """What one server does."""
@@ -254,6 +257,9 @@ _ROUNDS: Final[dict[str, Callable[[str], _Rounds]]] = {
     "put": lambda _: [[call("look"), call("put")]],
     "ask": lambda rest: [[call("ask_user", items=[{"prompt": rest}])]],
     "ring": lambda _: [[call("ring")]],
+    "spawn": lambda _: [
+        [call("spawn_agent", prompt=task, agent=HELPER) for task in ("mark child", "put")]
+    ],
     "run": lambda rest: [[call("run_program", command=rest)]],
 }
 
@@ -311,8 +317,11 @@ async def _serve(order: Order) -> None:
         ),
         agents={
             DEFAULT_AGENT: AgentSpec(
-                name=DEFAULT_AGENT, tools=Toolset([*_tools(fate, folder), *builtin_tools()])
-            )
+                name=DEFAULT_AGENT,
+                tools=Toolset([*_tools(fate, folder), *builtin_tools()]),
+                agents=(HELPER,),
+            ),
+            HELPER: AgentSpec(name=HELPER, tools=Toolset(_tools(fate, folder)), hidden=True),
         },
         connect=connect,
         default_model=Echo.model.name,

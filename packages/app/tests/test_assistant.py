@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from towline.assistant import make_assistant
+from towline.assistant import make_agents, make_assistant
 from towline.cli.run import RunWish, run_once
 from towline.picks import Picks
 from towline_agent import builtin_tools
@@ -30,6 +30,19 @@ ANSWER = b'{"choices": [{"message": {"content": "Sunny."}, "finish_reason": "sto
 def test_without_settings_it_has_the_built_in_tools() -> None:
     assert list(make_assistant().tools) == [tool.name for tool in builtin_tools()]
     assert list(make_assistant(()).tools) == []
+
+
+@pytest.mark.rules("A4.61", "D5")
+def test_it_may_hand_tasks_to_agents_that_people_are_not_offered() -> None:
+    assistant = make_assistant()
+    agents = make_agents(assistant)
+    assert list(agents) == ["towline", "explore", "general"]
+    assert assistant.agents == ("explore", "general")
+    explore, general = agents["explore"], agents["general"]
+    assert explore.hidden
+    assert general.hidden
+    assert {tool.effect for tool in explore.tools.values() if tool.name != "now"} == {"read"}
+    assert list(general.tools) == list(assistant.tools)
 
 
 @pytest.mark.rules("C5.12")
@@ -61,7 +74,9 @@ async def test_settings_name_tools_and_a_named_model_is_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "towline_weather_example.py").write_text(CODE)
-    settings = 'tools = ["towline_weather_example:weather", "-coding", "nowhere_at_all:x"]\n'
+    settings = (
+        'tools = ["towline_weather_example:weather", "-coding", "-web", "nowhere_at_all:x"]\n'
+    )
     (tmp_path / "config.toml").write_text(settings)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setenv("TOWLINE_HOME", str(tmp_path))
@@ -79,16 +94,16 @@ async def test_settings_name_tools_and_a_named_model_is_remembered(
     assert isinstance(told.file, StringIO)
     assert "'nowhere_at_all:x' of the settings was left out" in told.file.getvalue()
     names = [tool["function"]["name"] for tool in bodies[0]["tools"]]
-    assert names == ["now", "weather"]
+    assert names == ["todo_write", "now", "weather", "spawn_agent"]
     assert bodies[0]["model"] == "our-model"
     assert Picks(tmp_path / "data").last("custom") == "custom/our-model"
     sys.modules.pop("towline_weather_example", None)
 
 
 @pytest.mark.rules("A4.62")
-def test_without_other_packages_there_are_our_two_sets() -> None:
+def test_without_other_packages_there_are_our_three_sets() -> None:
     found = find_tools()
-    assert [made.name for made in found.sets][:2] == ["coding", "basic"]
+    assert [made.name for made in found.sets][:3] == ["coding", "web", "basic"]
     assert list(make_assistant(found.tools).tools)[: len(builtin_tools())] == [
         tool.name for tool in builtin_tools()
     ]

@@ -140,6 +140,8 @@ async def _use_session(session: Session) -> None:
     assert (await session.project.commands()).commands[0].name == "help"
     assert (await session.project.suggestions()).suggestions[1] == "/init"
     assert (await session.project.tools()).tools[0].effect == "read"
+    trust = await session.project.trust()
+    assert (await session.project.set_trust(trust.digest)).trusted
     assert await session.mark_read() == session.view.seq
     turn = session.view.messages[0].turn
     assert turn is not None

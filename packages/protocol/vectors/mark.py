@@ -120,7 +120,8 @@ def files_reverted() -> Script:
         "files_reverted",
         "Files that were put back are a mark of their own, with what was left alone and what could "
         "not be undone; what was said stays, unless the conversation goes back too.",
-        "A5.74 A5.75",
+        "A5.74",
+        "A5.75",
     )
     _turn(log, 1)
     _turn(log, 2)

@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,9 +21,14 @@ def _load(file: Path, **environ: str) -> Config:
     return load_config(file, environ, data_dir=Path("/data"))
 
 
+def _beside(file: Path) -> dict[str, Any]:
+    """What stands beside the file, which no key names."""
+    return {"commands": file.parent / "commands", "rules_file": file.parent / "permissions.toml"}
+
+
 def test_without_any_source_the_defaults_stand(file: Path) -> None:
     config = _load(file)
-    assert config == Config(data_dir=Path("/data"))
+    assert config == Config(data_dir=Path("/data"), **_beside(file))
     assert (config.host, config.port, config.mode) == ("127.0.0.1", 4747, "ask")
     assert config.permission_window_s == 120
 
@@ -52,6 +58,7 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         origins = ["https://App.example.org", "capacitor://localhost", "*"]
     """)
     assert _load(file) == Config(
+        **_beside(file),
         data_dir=Path("/srv/towline"),
         host="::1",
         port=0,
@@ -74,7 +81,7 @@ def test_every_key_can_be_set_in_the_file(file: Path) -> None:
         proxies=("10.0.0.2", "fd00::/8"),
         origins=("https://app.example.org", "capacitor://localhost", "*"),
     )
-    assert set(CONFIG_KEYS) == set(Config.__struct_fields__)
+    assert {*CONFIG_KEYS, *_beside(file)} == set(Config.__struct_fields__)
 
 
 def test_the_environment_beats_the_file_and_a_flag_beats_both(file: Path) -> None:
@@ -120,7 +127,7 @@ def test_a_tilde_is_the_home(file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ('roots = ["~nobody-at-all/x"]', "['~nobody-at-all/x']", "absolute folders"),
         ('model = "gpt"', "'gpt'", "'provider/model'"),
         ('model = "/gpt"', "'/gpt'", "'provider/model'"),
-        ('mode = "yolo"', "'yolo'", "'ask' or 'auto'"),
+        ('mode = "yolo"', "'yolo'", "'ask', 'accept_edits', 'auto', 'plan'"),
         ('orphan_turn = "stop"', "'stop'", "'continue' or 'interrupt'"),
         ("orphan_turn_s = 0", "0", "a number of seconds from 1 to"),
         ('origins = ["app.example.org"]', "['app.example.org']", "a list of origins such as"),

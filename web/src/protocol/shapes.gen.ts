@@ -99,7 +99,7 @@ export const STRUCTS: Record<string, string> = {
   ToolCall: "type=tool_call id name arguments wire_id?:| signature?:|",
   ToolCallDelta: "type=tool_call_delta message block:i at:i text",
   ToolDeclaration: "reader tools?:ClientTool[]",
-  ToolEnded: "type=tool_ended call status content:ResultBlock[] is_error?:b duration_ms?:i artifacts?:Artifact[] files?:[]",
+  ToolEnded: "type=tool_ended call status content:ResultBlock[] is_error?:b duration_ms?:i artifacts?:Artifact[] files?:[] usage?:Usage| cost?:n|",
   ToolOutputDelta: "type=tool_output_delta call at:i text",
   ToolProgress: "type=tool_progress call text fraction?:n|",
   ToolProposed: "type=tool_proposed call tool arguments title effect preview?:Preview| arguments_file?:|",

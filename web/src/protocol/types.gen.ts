@@ -1930,6 +1930,10 @@ export interface ToolEnded {
   readonly artifacts?: readonly Artifact[];
   /** Content hashes of files it left, its whole output among them when that is long. */
   readonly files?: readonly string[];
+  /** Tokens that a sub-agent used for it, which count in the turn (D5); `None` for none. */
+  readonly usage?: Usage | null;
+  /** US dollars of these; `None` when a price is unknown. */
+  readonly cost?: number | null;
 }
 
 /** One tool that a session's model may call. */
@@ -2174,7 +2178,7 @@ export interface UpdateSession {
   /** The new `provider/model`, from the next turn on. */
   readonly model?: string | null;
   /**
-   * The new mode, from the next call on: `ask`, `accept_edits`, `auto` or `plan`. The folder's next
+   * The new mode, from the next turn on: `ask`, `accept_edits`, `auto` or `plan`. The folder's next
    * session begins with it.
    */
   readonly mode?: string | null;

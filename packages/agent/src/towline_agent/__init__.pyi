@@ -5,6 +5,7 @@ Start at `agent.py`, then `turn.py`: the whole path of a prompt stands there as 
 
 from towline_agent.agent import Agent, AgentResult, EventStream, system_prompt
 from towline_agent.context.assemble import tool_specs
+from towline_agent.delegate import AGENTS_AT_ONCE, EXPLORE, GENERAL, SubAgent, Tally, report_end
 from towline_agent.errors import (
     AbortTurn,
     AuthenticationFailed,
@@ -98,14 +99,25 @@ from towline_agent.providers.transport import (
 from towline_agent.providers.vendors import VENDORS, Vendor
 from towline_agent.shrink import compact
 from towline_agent.tools.builtin import builtin_tools
+from towline_agent.tools.builtin.memory import Notes, make_memory_tools
+from towline_agent.tools.builtin.todo import remind_todos
+from towline_agent.tools.external import fence_external
 from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.registry import find_tools
-from towline_agent.tools.spawn import AgentRunner, make_spawn_agent
+from towline_agent.tools.spawn import (
+    SPAWN_AGENT,
+    AgentRunner,
+    SubAgentRunner,
+    make_spawn_agent,
+    make_sub_agents,
+)
 from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
-from towline_agent.turn import Start, TurnEnd, run_turn
+from towline_agent.tools.web.client import WebClient
+from towline_agent.tools.web.fetch import make_web_tools
+from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import (
     DirEntry,
     Edit,
@@ -120,15 +132,20 @@ from towline_agent.workspaces.base import (
 from towline_agent.workspaces.checkpoints import Checkpoints, KeptTurn, RevertOutcome
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import end_orphans, kill_left
+from towline_agent.workspaces.threads import run_to_the_end
 
 __all__ = [
+    "AGENTS_AT_ONCE",
     "CA_SETTING",
     "EFFECTS",
     "EXACT",
+    "EXPLORE",
+    "GENERAL",
     "LOCAL_MODEL_FACTS",
     "MODES",
     "OAUTH_SERVICES",
     "SIGN_IN_S",
+    "SPAWN_AGENT",
     "VENDORS",
     "AbortTurn",
     "Agent",
@@ -176,6 +193,7 @@ __all__ = [
     "ModelNotFound",
     "Move",
     "NoCredential",
+    "Notes",
     "OAuthClient",
     "OAuthCredential",
     "OAuthService",
@@ -213,7 +231,10 @@ __all__ = [
     "StepFailed",
     "StepResult",
     "Stop",
+    "SubAgent",
+    "SubAgentRunner",
     "SystemClock",
+    "Tally",
     "TextPiece",
     "ThinkingPiece",
     "Tool",
@@ -231,6 +252,7 @@ __all__ = [
     "TransportFailed",
     "TurnEnd",
     "Vendor",
+    "WebClient",
     "Workspace",
     "builtin_tools",
     "choose_model",
@@ -244,6 +266,7 @@ __all__ = [
     "exact_rule",
     "expand_command",
     "fact_file",
+    "fence_external",
     "find_commands",
     "find_instructions",
     "find_mentions",
@@ -255,14 +278,21 @@ __all__ = [
     "kill_left",
     "known_model",
     "known_names",
+    "last_text",
     "list_models",
+    "make_memory_tools",
     "make_spawn_agent",
+    "make_sub_agents",
     "make_tool",
+    "make_web_tools",
     "mint_now",
     "model_facts",
     "parse_pasted_token",
     "parse_rule",
     "read_command",
+    "remind_todos",
+    "report_end",
+    "run_to_the_end",
     "run_turn",
     "show_key",
     "suggest_starts",

@@ -12,6 +12,7 @@ import msgspec
 
 from towline_agent.background import run_in_background
 from towline_agent.check import Prompt, check_arguments, check_prompt
+from towline_agent.delegate import SubAgent, with_agents
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
 from towline_agent.local_host import Answerer, LocalHost
 from towline_agent.permissions.doubt import Judge
@@ -117,6 +118,7 @@ class Agent:
             returns is the reason why `answer` is asked after all, `None` lets it pass. It can't
             allow what is denied or asks (A5.70).
         answer: Decides permission requests; without it they are denied (A5.68).
+        agents: Agents that its model may hand tasks to, such as `EXPLORE` (A4.61).
         hand_over: Whether the step limit earns one last request for a hand-over (A4.55).
         clock: Time, for tests.
         mint: Ids, for tests.
@@ -143,6 +145,7 @@ class Agent:
         policy: Callable[[], Policy] = Policy,
         judge: Judge | None = None,
         answer: Answerer | None = None,
+        agents: Sequence[SubAgent] = (),
         hand_over: bool = True,
         clock: Clock | None = None,
         mint: Mint = mint_now,
@@ -169,6 +172,7 @@ class Agent:
         self._policy = policy
         self._judge = judge
         self._answer = answer
+        self._agents = tuple(agents)
         self._hand_over = hand_over
         self._clock = clock or SystemClock()
         self._mint = mint
@@ -294,7 +298,7 @@ class Agent:
         workspace = _workspace(self._root or os.getcwd())  # noqa: PTH109 - `pathlib` is slow to import
         state = ToolState()
         shown = workspace if any(tool.rooted for tool in self.tools.values()) else None
-        return Plan(
+        plan = Plan(
             provider=self._providers[0],
             fallbacks=self._providers[1:],
             system=system_prompt(self.name, self.instructions, shown),
@@ -317,6 +321,7 @@ class Agent:
             live=host.live,
             cache_key=host.turn,
         )
+        return with_agents(plan, host, self._agents)
 
 
 def _provider(model: str | Provider) -> Provider:

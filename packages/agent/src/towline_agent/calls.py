@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from towline_agent.consent import CHANGED, find_changed, seek_consent
 from towline_agent.errors import AbortTurn, ToolError
 from towline_agent.host import Host
-from towline_agent.limits import TimeLimit, cut_result, result_cap
+from towline_agent.limits import Spent, TimeLimit, cut_result, result_cap
 from towline_agent.permissions.part import Part
 from towline_agent.permissions.request import Asked, bound_preview
 from towline_agent.plan import CallRecord, Plan
@@ -32,6 +32,7 @@ from towline_protocol import (
     ToolProgress,
     ToolProposed,
     ToolStarted,
+    Usage,
     block_text,
     format_time,
     mend_text,
@@ -69,6 +70,7 @@ async def run_calls(
     *,
     journal: dict[CallId, CallRecord],
     cut_by_length: bool = False,
+    spent: Spent | None = None,
 ) -> None:
     """Bring every call to its one end, in the log (C1.23).
 
@@ -81,23 +83,37 @@ async def run_calls(
         calls: The open calls of the last message.
         journal: What the log says already of calls that a crash cut.
         cut_by_length: The answer hit the token limit: nothing of it is run (A4.13).
+        spent: What the turn has used; what sub-agents use is added.
 
     Raises:
         AbortTurn: A tool ends the turn (A4.59); all calls have ended.
     """
-    lives = [_Life(plan, host, call, journal.get(call.id), cut_by_length) for call in calls]
+    spent = spent or Spent()
+    lives = [_Life(plan, host, call, journal.get(call.id), cut_by_length, spent) for call in calls]
     for life in lives:
         life.propose()  # all of them, before anything can be cut: what is proposed is ended below
     together = [life for life in lives if life.effect == "read"]
-    alone = [[life] for life in lives if life.effect != "read"]
     try:
-        for group in (together, *alone):
+        for group in (together, *_in_turn(lives)):
             await _run_together(group)
             for life in group:
                 life.raise_abort()
     finally:
         for life in lives:
             life.close()
+
+
+def _in_turn(lives: list["_Life"]) -> list[list["_Life"]]:
+    """Calls that do more than read, in their order: alone, or with others of their kind."""
+    groups: list[list[_Life]] = []
+    for life in lives:
+        if life.effect == "read":
+            continue
+        if life.together and groups and groups[-1][-1].together:
+            groups[-1].append(life)
+        else:
+            groups.append([life])
+    return groups
 
 
 async def _run_together(lives: list["_Life"]) -> None:
@@ -134,6 +150,7 @@ class _Life:
         call: ToolCall,
         record: CallRecord | None,
         cut_by_length: bool,
+        spent: Spent,
     ) -> None:
         self.call = call.id
         self.workspace: Workspace = plan.workspace
@@ -147,6 +164,10 @@ class _Life:
         self._tool = plan.tools.get(call.name)
         self.effect = "read" if self._tool is None else self._tool.effect
         """What the call does to the world; a call that cannot run does nothing."""
+        self.together = self._tool is not None and self._tool.together
+        """Whether it runs beside others of its kind."""
+        self._spent = spent
+        self._bill: Spent | None = None  # what was used for it elsewhere
         self._arguments: dict[str, Any] = {}
         self._title = call.name
         self._subject = call.arguments
@@ -240,6 +261,17 @@ class _Life:
     def todos(self, todos: tuple[Todo, ...]) -> None:
         """Show the agent's plan, whole."""
         self._emit(TodosUpdated(todos=todos))
+
+    def spend(self, usage: Usage, cost: float | None) -> None:
+        """Count what was used for the call elsewhere, by a sub-agent, to the turn (D5)."""
+        if not self._ended:
+            self._bill = self._bill or Spent()
+            self._bill.add(usage, cost)
+            self._spent.add(usage, cost)
+
+    def used_up(self) -> str | None:
+        """Why nothing more may be used for the turn; `None` while it may."""
+        return self._plan.used_up() or self._spent.used_up(self._plan.limits)
 
     def withdraw(self, why: str) -> None:
         """Take note that the function never began: it was cut while it waited for a thread."""
@@ -377,6 +409,8 @@ class _Life:
                 duration_ms=round(took_s * 1000),
                 artifacts=output.artifacts,
                 files=self._keep_whole(output.content),
+                usage=None if self._bill is None else self._bill.usage,
+                cost=None if self._bill is None else self._bill.cost,
             )
         )
 

@@ -51,6 +51,10 @@ class Spent(msgspec.Struct, kw_only=True):
         """The stop reason of the first bound that is reached; `None` while none is (A4.8)."""
         if self.steps >= limits.max_steps:
             return "max_steps"
+        return self.used_up(limits)
+
+    def used_up(self, limits: Limits) -> str | None:
+        """The stop reason once tokens or money are gone; `None` while they are not."""
         if limits.max_tokens is not None and self._tokens() >= limits.max_tokens:
             return "budget"
         if limits.max_cost is not None and (self.cost or 0.0) >= limits.max_cost:

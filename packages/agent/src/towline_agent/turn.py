@@ -242,6 +242,7 @@ class _Turn:
                 calls,
                 journal=self._start.journal,
                 cut_by_length=self._last == "max_tokens",
+                spent=self.spent,
             )
 
     def _steer(self) -> bool:

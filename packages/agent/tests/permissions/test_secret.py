@@ -154,7 +154,7 @@ async def test_a_place_outside_is_read_only_if_a_rule_or_a_person_allows_it(
         ("create_file", {"path": ".towline/permissions.toml", "content": "rules = []"}),
         ("write_file", {"path": ".towline/permissions.toml", "content": "rules = []"}),
         ("create_dir", {"path": ".towline"}),
-        ("move_path", {"path": "src", "to": ".towline"}),
+        ("move_path", {"source": "src", "target": ".towline"}),
         ("shell", {"command": "mkdir .towline && echo 'rules = []' > .towline/permissions.toml"}),
         ("shell", {"command": "cp src/a.txt .mcp.json"}),
         ("run_program", {"command": "cp src/a.txt .mcp.json"}),
@@ -178,8 +178,8 @@ def _all(folder: Path) -> list[Path]:
 @pytest.mark.rules("A5.44")
 async def test_the_modes_hold_for_the_tools_that_are_there(folder: Path) -> None:
     for mode, status in (("ask", "denied"), ("accept_edits", "completed"), ("plan", "denied")):
-        new = {"path": f"{mode}.txt", "content": "x"}
-        assert (await use(folder, "create_file", mode=mode, **new))[1] == status
+        made = await use(folder, "create_file", mode=mode, path=f"{mode}.txt", content="x")
+        assert made[1] == status
         assert (await use(folder, "shell", mode=mode, command="rm src/a.txt"))[1] == "denied"
         assert (await use(folder, "read_file", mode=mode, path="src/a.txt"))[1] == "completed"
         assert (await use(folder, "shell", mode=mode, command="cat src/a.txt"))[1] == "completed"

@@ -216,3 +216,16 @@ async def test_a_job_has_an_end(context: MemoryContext, monkeypatch: pytest.Monk
     id_ = await _start(context, "exec sleep 1000")
     text, _ = await _call(context, job, action="read", id=id_, wait_s=60)
     assert "its time limit" in text
+
+
+@pytest.mark.sandbox
+@pytest.mark.rules("A5.20", "A5.21")
+async def test_a_server_without_the_network_is_told_that_nobody_reaches_it(tmp_path: Path) -> None:
+    context = MemoryContext(LocalWorkspace(tmp_path))
+    closed, _ = await _call(context, shell, command="exec sleep 1000", background=True)
+    opened, _ = await _call(
+        context, shell, command="exec sleep 1000", background=True, network=True
+    )
+    await context.state.aclose()
+    assert "Nothing outside its sandbox reaches its ports" in closed
+    assert "reaches its ports" not in opened

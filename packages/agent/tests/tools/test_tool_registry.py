@@ -84,17 +84,17 @@ def names(found: FoundTools) -> dict[str, list[str]]:
 def test_our_own_tools_come_first_and_installed_ones_behind_them() -> None:
     found = find_tools()
     assert names(found)["acme"] == ["weather", "plain"]
-    assert list(names(found)) == ["coding", "basic", "acme"]
+    assert list(names(found)) == ["coding", "web", "basic", "acme"]
     assert [tool.name for tool in found.tools][:-2] == [tool.name for tool in builtin_tools()]
     assert found.notices == ()
 
 
 @pytest.mark.rules("A4.64")
 def test_each_set_can_be_switched_off_and_is_then_not_loaded() -> None:
-    assert list(names(find_tools(["-acme"]))) == ["coding", "basic"]
+    assert list(names(find_tools(["-acme"]))) == ["coding", "web", "basic"]
     assert "acme_tools" not in sys.modules
-    assert list(names(find_tools(["-coding"]))) == ["basic", "acme"]
-    assert find_tools(["-coding", "-basic", "-acme"]).tools == ()
+    assert list(names(find_tools(["-coding"]))) == ["web", "basic", "acme"]
+    assert find_tools(["-coding", "-web", "-basic", "-acme"]).tools == ()
 
 
 @pytest.mark.rules("A4.63")
@@ -129,7 +129,7 @@ def test_settings_name_a_tool_a_function_a_list_or_a_maker(setting: str, made: l
 )
 def test_a_broken_set_is_a_notice_and_the_others_stay(setting: str, words: str) -> None:
     found = find_tools([setting])
-    assert list(names(found)) == ["coding", "basic", "acme"]
+    assert list(names(found)) == ["coding", "web", "basic", "acme"]
     (notice,) = found.notices
     assert words in notice
     assert "secret words" not in notice

@@ -37,7 +37,6 @@ def _patch(old: bytes, text: str) -> bytes:
     return "".join([*made, *left[at:]]).encode()
 
 
-@pytest.mark.rules("A5.59")
 @given(_TEXTS, _TEXTS)
 def test_a_diff_makes_the_new_version_of_the_old_one(old: str, new: str) -> None:
     made = diff_bytes(old.encode(), new.encode(), "f")

@@ -172,7 +172,6 @@ async def test_what_is_as_it_should_be_is_not_touched(root: Path) -> None:
     assert (root / "file").stat().st_ino == before.st_ino
 
 
-@pytest.mark.rules("A5.71", "A5.72")
 async def test_a_keeper_is_told_of_each_path_before_it_changes_and_once_it_has(root: Path) -> None:
     keeper = _Kept(root)
     await LocalWorkspace(root, keeper=keeper).apply(EDITS)
@@ -192,7 +191,6 @@ async def test_a_keeper_is_told_of_each_path_before_it_changes_and_once_it_has(r
     assert {path for path, is_there in after.items() if not is_there} == set(gone)
 
 
-@pytest.mark.rules("A5.71")
 @pytest.mark.parametrize("fail", ["before", "after"])
 async def test_a_keeper_that_refuses_ends_the_edit_with_nothing_changed(
     root: Path, fail: str

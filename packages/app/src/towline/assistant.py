@@ -3,10 +3,18 @@
 from collections.abc import Iterable
 from typing import Final
 
-from towline_agent import Model, Tool, Toolset, builtin_tools
+from towline_agent import EXPLORE, GENERAL, Model, Tool, Toolset, builtin_tools
 from towline_server import AgentSpec
 
-__all__ = ["FEW_TOOLS", "INSTRUCTIONS", "NAME", "make_assistant", "tools_for"]
+__all__ = [
+    "FEW_TOOLS",
+    "HELPERS",
+    "INSTRUCTIONS",
+    "NAME",
+    "make_agents",
+    "make_assistant",
+    "tools_for",
+]
 
 NAME: Final = "towline"
 """What the agent calls itself."""
@@ -27,6 +35,10 @@ You help a person with their work and their files, in the folder below.
 
 FEW_TOOLS: Final = ("read_file", "list_dir", "run_program", "now")
 """What a small model is offered: with more tools it stops calling any (see `Model.bare_prompt`)."""
+
+
+HELPERS: Final = (EXPLORE, GENERAL)
+"""The agents that it may hand tasks to (D5)."""
 
 
 def tools_for(tools: Iterable[Tool], model: Model) -> tuple[Tool, ...]:
@@ -58,4 +70,29 @@ def make_assistant(
         few_tools=FEW_TOOLS,
         fallbacks=fallbacks,
         trusts_client_effects=trusts_client_effects,
+        remembers=True,
+        agents=tuple(agent.name for agent in HELPERS),
     )
+
+
+def make_agents(assistant: AgentSpec) -> dict[str, AgentSpec]:
+    """All agents of the product by name: the assistant, and those that it may hand tasks to.
+
+    Args:
+        assistant: What `make_assistant` gave.
+    """
+    tools = tuple(assistant.tools.values())
+    helpers = [
+        AgentSpec(
+            name=helper.name,
+            description=helper.description,
+            instructions=helper.instructions,
+            tools=helper.choose(tools),
+            limits=helper.limits,
+            fallbacks=assistant.fallbacks,
+            asks=not helper.reads_only,
+            hidden=True,
+        )
+        for helper in HELPERS
+    ]
+    return {agent.name: agent for agent in (assistant, *helpers)}

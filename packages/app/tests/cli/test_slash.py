@@ -209,7 +209,9 @@ async def test_the_mode_goes_round_and_the_model_is_told_and_changed() -> None:
     async with _open(ScriptedServer()) as (client, session):
         assert "asks scripted/model;" in str(await _do(client, session, "/model"))
         assert "asks other/one from" in str(await _do(client, session, "/model other/one"))
-        assert "mode 'auto' from the next turn on" in str(await _do(client, session, "/mode"))
+        assert "mode 'accept_edits' from the next turn on" in str(
+            await _do(client, session, "/mode")
+        )
         assert "mode 'plan'" in str(await _do(client, session, "/mode plan"))
 
 

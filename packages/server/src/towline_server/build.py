@@ -108,6 +108,7 @@ async def build_app(
         budget=budget,
         mode=config.mode,
         max_live=config.live_sessions,
+        notes=config.data_dir / "notes",
         patience=Patience(
             permission_s=config.permission_window_s,
             away_s=config.permission_window_away_s,

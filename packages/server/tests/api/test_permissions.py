@@ -136,7 +136,7 @@ async def test_an_answer_to_something_else_than_was_shown_keeps_the_request_open
 ) -> None:
     reply = await asked.client.answer(asked.session, asked.request, "allow_once", digest="0" * 64)
     assert (reply.status, reply.read(Problem).reason) == (409, "wrong_digest")
-    reply = await asked.client.answer(asked.session, asked.request, "allow_always")
+    reply = await asked.client.answer(asked.session, asked.request, "allow_all")
     assert (reply.status, reply.read(Problem).code) == (422, "rejected")
     assert (await asked.client.view(asked.session)).permissions == (asked.request,)
     assert (await asked.client.answer(asked.session, asked.request, DENY)).status == 200

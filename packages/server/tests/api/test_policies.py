@@ -203,22 +203,6 @@ async def test_only_an_admin_trusts(desk: Desk) -> None:
     assert reply.status == 403
 
 
-@pytest.mark.rules("A5.46")
-async def test_a_mode_that_is_chosen_while_a_turn_runs_counts_for_its_next_call(
-    tmp_path: Path,
-) -> None:
-    provider = ScriptedProvider(call("change", what="a"), call("change", what="b"), "done")
-    async with open_test_app(provider, root=tmp_path, tools=[_change], mode="ask") as built:
-        desk = Desk(built, provider, Policies(None))
-        session = await desk.client.create()
-        await desk.say(session)
-        request = await desk.asked(session)
-        await desk.update(session, "auto")
-        await desk.client.answer(session, request, "allow_once")
-        view = await desk.client.until(session, ran(1))
-        assert [made.status for made in view.calls] == ["completed"] * 2
-
-
 @pytest.mark.rules("R39", "A5.58")
 async def test_what_was_allowed_before_a_restart_still_counts_and_as_exactly_as_it_was(
     tmp_path: Path,

@@ -303,9 +303,11 @@ async def test_a_summary_that_a_restart_cut_is_told_to_have_come_to_nothing_once
         path = f"/api/sessions/{session}/compact"
         assert (await client.ask("POST", path)).status == 202
     for _ in range(2):
-        async with server.up() as client:
-            log = await client.log(session)
-        notices = [e.event.code for e in log if isinstance(e.event, Notice)]
+        async with server.up() as client, asyncio.timeout(20):
+            notices: list[str] = []
+            while len(notices) < 2:  # it is told once the session is in memory
+                log = await client.log(session)
+                notices = [e.event.code for e in log if isinstance(e.event, Notice)]
         assert notices == ["compacting", "not_compacted"]
 
 

@@ -8,7 +8,15 @@ from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import Look, Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.memory import MemoryWorkspace
-from towline_protocol import CallId, Process, SessionId, Todo, UsageError, block_text
+from towline_protocol import (
+    CallId,
+    Process,
+    SessionId,
+    Todo,
+    Usage,
+    UsageError,
+    block_text,
+)
 
 __all__ = ["MemoryContext"]
 
@@ -47,6 +55,10 @@ class MemoryContext:
         """Each sub-agent's session whose start was made durable, in order."""
         self.plans: list[tuple[Todo, ...]] = []
         """Each plan that was shown, in order."""
+        self.bills: list[tuple[Usage, float | None]] = []
+        """What was used elsewhere, in order."""
+        self.stop_reason: str | None = None
+        """Why nothing more may be used."""
 
     async def look(self, tool: Tool, **arguments: object) -> Look:
         """What a tool would do; only for one that looks.
@@ -105,6 +117,14 @@ class MemoryContext:
     def todos(self, todos: tuple[Todo, ...]) -> None:
         """Keep the plan."""
         self.plans.append(todos)
+
+    def spend(self, usage: Usage, cost: float | None) -> None:
+        """Keep what was used."""
+        self.bills.append((usage, cost))
+
+    def used_up(self) -> str | None:
+        """Why nothing more may be used."""
+        return self.stop_reason
 
 
 def _json(arguments: Mapping[str, object]) -> str:

@@ -29,6 +29,7 @@ TOOL_GROUP: Final = "towline.tools"
 """The group of entry points."""
 
 _OFF: Final = "-"
+_WEB: Final = frozenset({"web_fetch", "http_request", "screenshot_page"})
 _CODING_TOO: Final = frozenset({"job"})
 """What touches nothing but what a tool of that set has begun."""
 
@@ -37,7 +38,7 @@ class ToolSet(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that come together and are switched off together (A4.64)."""
 
     name: str
-    """`coding`, `basic`, the name of an entry point, or `pkg.module:name`."""
+    """`coding`, `web`, `basic`, the name of an entry point, or `pkg.module:name`."""
     tools: tuple[Tool, ...]
     """Its tools."""
 
@@ -59,8 +60,8 @@ class FoundTools(msgspec.Struct, frozen=True, kw_only=True):
 def find_tools(settings: Sequence[str] = ()) -> FoundTools:
     """All sets that are on: our own, those of installed packages, and those that settings name.
 
-    Our own are `coding` (files and programs) and `basic`. A set whose tool has the name of an
-    earlier one is left out with a notice.
+    Our own are `coding` (files and programs), `web` and `basic`. A set whose tool has the name of
+    an earlier one is left out with a notice.
 
     Args:
         settings: `pkg.module:name` adds what stands there, `-NAME` switches a set off.
@@ -84,7 +85,8 @@ def _own() -> tuple[ToolSet, ...]:
     ours = builtin_tools()
     coding = tuple(tool for tool in ours if tool.effect != "own" or tool.name in _CODING_TOO)
     return (
-        ToolSet(name="coding", tools=coding),
+        ToolSet(name="coding", tools=tuple(tool for tool in coding if tool.name not in _WEB)),
+        ToolSet(name="web", tools=tuple(tool for tool in ours if tool.name in _WEB)),
         ToolSet(name="basic", tools=tuple(tool for tool in ours if tool not in coding)),
     )
 

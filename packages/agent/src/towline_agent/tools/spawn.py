@@ -3,16 +3,26 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from towline_agent.errors import ToolError
 from towline_agent.tools.function import make_tool
-from towline_agent.tools.tool import Tool
+from towline_agent.tools.result import to_output
+from towline_agent.tools.tool import Tool, ToolContext, ToolOutput
 from towline_protocol import TowlineError
 
-__all__ = ["AgentRunner", "make_spawn_agent"]
+__all__ = ["SPAWN_AGENT", "AgentRunner", "SubAgentRunner", "make_spawn_agent", "make_sub_agents"]
+
+SPAWN_AGENT: Final = "spawn_agent"
+"""The tool's name; whoever is spawned gets no tool of this name."""
 
 AgentRunner = Callable[[str, str | None], Awaitable[str]]
 """Runs another agent: takes the task and the agent's name, `None` for the only one, and returns its
 last words; cancelled with the call."""
+SubAgentRunner = Callable[[ToolContext, str, str], Awaitable[ToolOutput]]
+"""Runs another agent for a call: takes the call, the task and the agent's name. It awaits
+`ToolContext.start` once, shows what the agent does, counts what it uses, and ends it when it is
+cancelled. Run again for the same call after a crash, it goes on with the same agent."""
 
 _TIMEOUT_S: Final = 1800.0
 """A task of many steps, each with a model and tools that take their time."""
@@ -39,24 +49,54 @@ def make_spawn_agent(
         timeout_s: Seconds that a task may take.
     """
 
-    async def spawn(arguments: dict[str, Any]) -> str:
+    async def spawn(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
+        del context
         try:
             answer = await run(arguments["prompt"], arguments.get("agent"))
         except ToolError:
             raise
         except TowlineError as error:  # its model or a tool of its own failed: that ends its turn
             raise ToolError(f"The agent failed: {error.message}") from error
-        return answer if answer.strip() else "The agent ended without an answer."
+        return to_output(answer if answer.strip() else "The agent ended without an answer.")
 
-    return make_tool(
-        "spawn_agent",
-        _describe(agents or {}),
-        _schema(agents or {}),
+    return _declare(spawn, agents or {}, timeout_s)
+
+
+def make_sub_agents(run: SubAgentRunner, agents: Mapping[str, str]) -> Tool:
+    """The tool `spawn_agent` for agents that are part of the turn: seen, counted, taken up again.
+
+    Calls of it that follow one another run at the same time. It bounds itself: by the agents'
+    limits, and by those of the turn.
+
+    Args:
+        run: Runs an agent.
+        agents: The agents by name, each with what it is for; one at least.
+    """
+
+    async def spawn(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
+        return await run(context, arguments["prompt"], arguments["agent"])
+
+    made = _declare(spawn, agents, _TIMEOUT_S)
+    return msgspec.structs.replace(
+        made, idempotent=True, journals=True, together=True, timeout_s=None
+    )
+
+
+def _declare(
+    spawn: Callable[[ToolContext, dict[str, Any]], Awaitable[ToolOutput]],
+    agents: Mapping[str, str],
+    timeout_s: float,
+) -> Tool:
+    made = make_tool(
+        SPAWN_AGENT,
+        _describe(agents),
+        _schema(agents),
         spawn,
         effect="own",
         timeout_s=timeout_s,
         title=_title,
     )
+    return msgspec.structs.replace(made, rooted=False)
 
 
 def _describe(agents: Mapping[str, str]) -> str:

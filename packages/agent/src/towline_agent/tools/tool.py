@@ -17,6 +17,7 @@ from towline_protocol import (
     ResultBlock,
     SessionId,
     Todo,
+    Usage,
 )
 
 __all__ = ["EFFECTS", "Look", "Part", "Tool", "ToolContext", "ToolOutput"]
@@ -88,6 +89,19 @@ class ToolContext(Protocol):
         """Show the agent's plan, whole."""
         ...
 
+    def spend(self, usage: Usage, cost: float | None) -> None:
+        """Count what was used for the call elsewhere, by a sub-agent, to the turn (D5).
+
+        Args:
+            usage: Tokens.
+            cost: US dollars; `None` when a price is unknown.
+        """
+        ...
+
+    def used_up(self) -> str | None:
+        """Why nothing more may be used for the turn, as its stop reason; `None` while it may."""
+        ...
+
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool: its words for the model, its effect, and the function that runs it."""
@@ -112,6 +126,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it awaits `ToolContext.start` itself, once, before its effect."""
     threaded: bool = False
     """Whether it runs in a thread, which nothing can stop: cut short, it ends `unknown` (A4.26)."""
+    together: bool = False
+    """Whether calls of it that follow one another run at the same time; `read` calls always do."""
     rooted: bool = True
     """Whether it may work in the workspace; only then is a model told where that is (A4.10)."""
     title: Callable[[dict[str, Any]], str] | None = None

@@ -15,9 +15,7 @@ from towline_agent.permissions.part import Part
 from towline_agent.permissions.shell.split import split_shell
 
 BASH = shutil.which("bash") or ""
-needs_bash = pytest.mark.skipif(
-    not BASH, reason="There is no bash here, which judges the splitter."
-)
+needs_bash = pytest.mark.skipif(not BASH, reason="BASH is not on the path; it judges the splitter.")
 
 Made = tuple[str, frozenset[str]]
 """A command, and the simple commands that it is made of."""

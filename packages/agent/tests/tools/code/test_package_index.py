@@ -1,5 +1,6 @@
 """What a package index says, and which one is asked."""
 
+import asyncio
 import base64
 import json
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from towline_agent.errors import ToolError, ToolInputInvalid
+from towline_agent.providers.http import HttpTransport
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed
 from towline_agent.tools.code import index_url
 from towline_agent.tools.code.index_url import (
@@ -246,3 +248,30 @@ async def test_a_setting_that_is_no_address_is_told_without_showing_it(url: str)
     with pytest.raises(ToolError, match="PIP_INDEX_URL sets a package index that is no") as caught:
         await find_index_url({"PIP_INDEX_URL": url})
     assert url not in str(caught.value)
+
+
+@pytest.mark.rules("A5.T9")
+async def test_an_index_is_asked_over_the_transport_of_the_agent() -> None:
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
+            % (JSON.encode(), len(PAGE.body), PAGE.body)
+        )
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    transport = HttpTransport()
+    async with asyncio.timeout(20), listener:
+        index = PackageIndex(f"http://me:word@127.0.0.1:{port}/simple", transport)
+        assert len((await index.project("Acme_Kit")).releases) == 4
+        await transport.aclose()
+    head = heads[0].decode().lower()
+    assert head.startswith("get /simple/acme-kit/ http/1.1")
+    assert f"accept: {JSON}, " in head
+    assert "authorization: basic " in head

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from towline.assistant import INSTRUCTIONS, NAME, tools_for
+from towline.assistant import HELPERS, INSTRUCTIONS, NAME, tools_for
 from towline.cli.attach import find_server
 from towline.cli.command import name_command
 from towline.cli.run_input import make_prompt, read_input
@@ -112,6 +112,7 @@ async def run_once(
             policy=lambda: policy,
             limits=limits,
             answer=screen.ask if _somebody(given, wish) else None,
+            agents=() if connection.provider.model.bare_prompt else HELPERS,
         )
         stack.push_async_callback(agent.aclose)
         code = await follow_run(agent, prompt, output)

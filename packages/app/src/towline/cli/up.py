@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from towline import __version__
-from towline.assistant import NAME, make_assistant
+from towline.assistant import make_agents, make_assistant
 from towline.cli.command import command_name
 from towline.cli.exposure import warn_of_plain_http
 from towline.cli.visible import show_visible
@@ -94,7 +94,7 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
     try:
         await serve(
             config,
-            agents={NAME: assistant},
+            agents=make_agents(assistant),
             connect=models.connect,
             default_model=lambda: models.choice.model,
             version=__version__,

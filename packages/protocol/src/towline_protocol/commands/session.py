@@ -102,7 +102,7 @@ class UpdateSession(Body, frozen=True, kw_only=True):
     model: str | None = None
     """The new `provider/model`, from the next turn on."""
     mode: str | None = None
-    """The new mode, from the next call on: `ask`, `accept_edits`, `auto` or `plan`. The folder's
+    """The new mode, from the next turn on: `ask`, `accept_edits`, `auto` or `plan`. The folder's
     next session begins with it."""
     labels: tuple[str, ...] | None = None
     """The new labels, all of them: at most 16, of at most 64 characters each."""

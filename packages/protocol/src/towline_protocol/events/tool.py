@@ -6,6 +6,7 @@ from towline_protocol.artifacts import Artifact
 from towline_protocol.content import ResultBlock
 from towline_protocol.events.data import Data, EventData
 from towline_protocol.ids import CallId, SessionId
+from towline_protocol.messages import Usage
 
 __all__ = [
     "ClientCallClaimed",
@@ -138,6 +139,10 @@ class ToolEnded(EventData, frozen=True, kw_only=True, tag="tool_ended"):
     """What it made or found."""
     files: tuple[str, ...] = ()
     """Content hashes of files it left, its whole output among them when that is long."""
+    usage: Usage | None = None
+    """Tokens that a sub-agent used for it, which count in the turn (D5); `None` for none."""
+    cost: float | None = None
+    """US dollars of these; `None` when a price is unknown."""
 
 
 class ClientTool(Data, frozen=True, kw_only=True):

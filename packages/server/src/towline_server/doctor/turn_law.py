@@ -95,5 +95,6 @@ class TurnLaw:
             self.doubtful = not isinstance(event, TurnStarted)
         if isinstance(event, ToolEnded):
             self._closed.add(event.call)
+            self.usage += event.usage or Usage()
         elif isinstance(event, StepEnded):
             self.usage += event.usage

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from towline_agent import (
+    SPAWN_AGENT,
     Clock,
     Keeper,
     LocalWorkspace,
@@ -26,8 +27,10 @@ from towline_server.sessions.connection import Connect, Connection, Line
 from towline_server.sessions.project import Projects
 from towline_server.sessions.question import ASK_USER
 
-__all__ = ["DEFAULT_AGENT", "AgentSpec", "Agents", "Connect", "Connection"]
+__all__ = ["DEFAULT_AGENT", "OWN_TOOLS", "AgentSpec", "Agents", "Connect", "Connection"]
 
+OWN_TOOLS: Final = (ASK_USER, SPAWN_AGENT, "read_memory", "write_memory")
+"""Names of the tools that a session itself may bring along."""
 DEFAULT_AGENT: Final = "towline"
 """The agent of a session that names none, where there is one of that name; else the first one."""
 
@@ -55,6 +58,14 @@ class AgentSpec:
     """Whether the effect that a client declares of its tool counts; else it is `write` (C5.12)."""
     asks: bool = True
     """Whether it may ask people questions, by the tool `ask_user`."""
+    remembers: bool = False
+    """Whether it keeps notes on a project, by the tools `read_memory` and `write_memory`."""
+    agents: tuple[str, ...] = ()
+    """Agents that its model may hand tasks to, by the tool `spawn_agent` (D5)."""
+    description: str = ""
+    """What it is for, in a sentence for models that may hand it tasks."""
+    hidden: bool = False
+    """Whether it works for other agents alone: people are not offered it."""
 
 
 class Agents:
@@ -105,9 +116,9 @@ class Agents:
 
     @property
     def specs(self) -> tuple[AgentSpec, ...]:
-        """All specs: the one of a session that names none, then the others as they were given."""
+        """What people are offered: the one of a session that names none, then the others."""
         usual = self._specs.get(DEFAULT_AGENT)
-        rest = [spec for spec in self._specs.values() if spec is not usual]
+        rest = [spec for spec in self._specs.values() if spec is not usual and not spec.hidden]
         return tuple(rest) if usual is None else (usual, *rest)
 
     @property
@@ -130,6 +141,18 @@ class Agents:
         found = self._specs.get(name)
         if found is None:
             known = ", ".join(sorted(self._specs))
+            raise UsageError(f"There is no agent {name!r}; the agents are: {known}.")
+        return found
+
+    def offered(self, name: str) -> AgentSpec:
+        """The spec of that name, if people may begin sessions with it.
+
+        Raises:
+            UsageError: There is none.
+        """
+        found = self._specs.get(name)
+        if found is None or found.hidden:
+            known = ", ".join(sorted(spec.name for spec in self.specs))
             raise UsageError(f"There is no agent {name!r}; the agents are: {known}.")
         return found
 
@@ -235,7 +258,26 @@ def _checked(specs: Mapping[str, AgentSpec]) -> dict[str, AgentSpec]:
             raise UsageError(
                 f"The agent {name!r} has a spec of the name {spec.name!r}; give both the same name."
             )
+        unknown = [other for other in spec.agents if other not in specs]
+        if unknown:
+            raise UsageError(
+                f"The agent {name!r} may hand tasks to {unknown[0]!r}, which is not there; give a "
+                "spec of that name."
+            )
+    if all(spec.hidden for spec in specs.values()):
+        raise UsageError("All agents are hidden, so people could talk to none; show one.")
     return dict(specs)
+
+
+def _needs(spec: AgentSpec, model: Model, *, may_ask: bool) -> dict[str, bool]:
+    """Which of a session's own tools an agent gets."""
+    remembers = spec.remembers and not model.bare_prompt
+    return {
+        ASK_USER: may_ask,
+        SPAWN_AGENT: not model.bare_prompt,
+        "read_memory": remembers,
+        "write_memory": remembers,
+    }
 
 
 def _with_own(spec: AgentSpec, model: Model, tools: Sequence[Tool]) -> Toolset:
@@ -244,7 +286,8 @@ def _with_own(spec: AgentSpec, model: Model, tools: Sequence[Tool]) -> Toolset:
     A model that gets no instructions of ours is too small to know when to ask.
     """
     may_ask = spec.asks and not model.bare_prompt and ASK_USER not in spec.tools
-    own = [made for made in tools if may_ask or made.name != ASK_USER]
+    unfit = {name for name, fits in _needs(spec, model, may_ask=may_ask).items() if not fits}
+    own = [made for made in tools if made.name not in unfit and made.name not in spec.tools]
     few = [spec.tools[name] for name in spec.few_tools if name in spec.tools]
     given = few if few and model.bare_prompt else list(spec.tools.values())
     return Toolset([*given, *own])

@@ -39,9 +39,9 @@ from towline_server.sessions.client_tool import (
     too_many,
 )
 from towline_server.sessions.deadline import LEAST_LEFT_S, ring_within
+from towline_server.sessions.lead import Remember
 from towline_server.sessions.log import Log
 from towline_server.sessions.offer import Offer
-from towline_server.sessions.request import Remember
 
 __all__ = ["ClientCalls"]
 

@@ -8,8 +8,7 @@ import msgspec
 from towline_agent import Tool, ToolContext, ToolOutput, make_tool
 from towline_protocol import CallId, ClientTool, UsageError, encode
 from towline_server.errors import Rejected
-from towline_server.sessions.agents import AgentSpec
-from towline_server.sessions.question import ASK_USER
+from towline_server.sessions.agents import OWN_TOOLS, AgentSpec
 
 __all__ = [
     "MAX_CLIENT_TOOLS",
@@ -57,7 +56,7 @@ def check_reader(reader: str) -> str:
 
 def taken_names(spec: AgentSpec) -> frozenset[str]:
     """The names that no client's tool can have: those of the agent's own."""
-    return frozenset((ASK_USER, *spec.tools, *spec.server_tools))
+    return frozenset((*OWN_TOOLS, *spec.tools, *spec.server_tools))
 
 
 def check_tools(tools: Sequence[ClientTool], taken: Collection[str]) -> None:

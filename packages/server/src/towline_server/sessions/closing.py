@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 from towline_protocol import SessionClosed, SessionDeleted, SessionId, TowlineError, format_time
 from towline_server.sessions.catalog import gone
 from towline_server.sessions.kept_files import KeptFiles
+from towline_server.sessions.lead import Remember
 from towline_server.sessions.live import LiveSessions
-from towline_server.sessions.request import Remember
 from towline_server.sessions.session import Session
 from towline_server.store import tombstones
 from towline_server.store.sqlite_store import SqliteStore

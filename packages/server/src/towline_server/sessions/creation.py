@@ -29,7 +29,7 @@ def begin(
         Rejected: A client tool or the model does not hold.
         RootForbidden: `cwd` lies outside the roots (D2).
     """
-    spec = agents.spec(new.agent or agents.default_agent)
+    spec = agents.offered(new.agent or agents.default_agent)
     check_tools(new.tools, taken_names(spec))
     if new.model is not None:
         agents.check_model(new.model)

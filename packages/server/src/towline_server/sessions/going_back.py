@@ -20,8 +20,8 @@ from towline_protocol import (
 from towline_server.errors import CursorExpired, SessionNotFound
 from towline_server.sessions.inbox import Inbox
 from towline_server.sessions.kept_files import KeptFiles
+from towline_server.sessions.lead import Remember
 from towline_server.sessions.log import Log
-from towline_server.sessions.request import Remember
 from towline_server.sessions.runner import Runner
 
 __all__ = ["GoingBack"]

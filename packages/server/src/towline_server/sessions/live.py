@@ -114,7 +114,8 @@ class LiveSessions:
         """
         if session is not None and session.active:
             return
-        active = sum(other.active for other in self._live.values() if other.log.user == user)
+        mine = [other for other in self._live.values() if other.log.user == user]
+        active = sum(other.active and other.lead.parent is None for other in mine)
         if active >= self._most:
             raise SessionLimit(
                 f"{active} of your sessions are at work or being read; stop or leave one of them, "

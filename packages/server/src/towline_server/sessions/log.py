@@ -98,6 +98,8 @@ class Log:
         """The turn that events belong to."""
         self.store = store
         """Keeps it."""
+        self.on_event: Callable[[Event], None] | None = None
+        """Told of each event once it is shown."""
         self._now_ms = now_ms
         self._on_broken = on_broken
         self._on_shown = on_shown
@@ -167,6 +169,11 @@ class Log:
             return None
         self._files.append(new)
         return new.file
+
+    @property
+    def shut(self) -> bool:
+        """Whether it takes nothing more: for the log, what runs now was cut by a crash."""
+        return self._shut or self._broken is not None
 
     @property
     def settled(self) -> bool:
@@ -296,6 +303,8 @@ class Log:
             self.view = item.view
             self.partials.take(item.envelope)
         self.hub.publish(item.frame)
+        if self.on_event is not None:
+            self.on_event(item.event)
 
     def row(self, *, ahead: bool = False) -> SessionRow:
         """The session as the list needs it.

@@ -2,7 +2,8 @@
 
 An answer tells its tokens itself (`step_ended`), and so does a summary of the conversation
 (`compacted`). What a request used that failed is told by the next try (`step_started`), or, as all
-that a turn paid for besides, by the sum at its end.
+that a turn paid for besides, by the sum at its end. What sub-agents used
+(`tool_ended`) is in that sum too, and is counted by their own logs.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from towline_protocol import (
     Event,
     StepEnded,
     StepStarted,
+    ToolEnded,
     TurnCancelled,
     TurnCompleted,
     TurnFailed,
@@ -22,7 +24,7 @@ from towline_protocol import (
 
 __all__ = ["Counted", "Meter"]
 
-_SEEN: Final = frozenset({Compacted, StepEnded, StepStarted, TurnStarted})
+_SEEN: Final = frozenset({Compacted, StepEnded, StepStarted, ToolEnded, TurnStarted})
 
 
 class Counted(NamedTuple):
@@ -78,7 +80,7 @@ class Meter:
                 self.model = event.model
                 if event.failed is not None:
                     self._add(event.failed, event.failed_cost)
-            case StepEnded() | Compacted(usage=Usage()):
+            case StepEnded() | Compacted(usage=Usage()) | ToolEnded(usage=Usage()):
                 self._add(event.usage or Usage(), event.cost)
             case _:
                 pass

@@ -28,8 +28,8 @@ from towline_protocol import (
 from towline_server.auth.reserved_name import CANCEL, DEADLINE, RESERVED_NAMES
 from towline_server.errors import AlreadyAnswered, Rejected, SessionGone, SessionNotFound
 from towline_server.sessions.deadline import Deadline, OpenRequests, Patience
+from towline_server.sessions.lead import Lead, Remember
 from towline_server.sessions.log import Log
-from towline_server.sessions.request import Remember
 
 __all__ = ["ASK_USER", "MAX_ANSWER", "Answers", "Questions"]
 
@@ -67,9 +67,10 @@ class Questions:
     """Asks people what the agent wants to know, and takes their answers."""
 
     def __init__(
-        self, log: Log, *, clock: Clock, patience: Patience, waiting: OpenRequests
+        self, log: Log, *, clock: Clock, patience: Patience, waiting: OpenRequests, lead: Lead
     ) -> None:
         self._log = log
+        self._lead = lead
         self._clock = clock
         self._patience = patience
         self._waiting = waiting
@@ -93,6 +94,8 @@ class Questions:
         if question in answered:  # somebody was quicker than the turn's resumption
             await self._log.settle()
             return answered[question]
+        if self._lead.parent is not None:
+            return await self._pass_on(question, items)
         by: str = CANCEL
         try:
             with self._waiting.hold(
@@ -134,6 +137,9 @@ class Questions:
             Rejected: The answers do not fit the question, which stays open.
             StoreError: They could not be kept.
         """
+        if self._lead.parent is not None:
+            desk = (await self._lead.boss()).questions
+            return await desk.resolve(question, answers, by=by, remember=remember)
         earlier = self._log.ahead.answered.get(question)
         if earlier is not None:
             await self._log.settle()
@@ -150,6 +156,21 @@ class Questions:
             self._log.keep(remember(QuestionAnswered(answers=answers)))
         await self._log.settle()
         return answers
+
+    async def _pass_on(
+        self, question: QuestionId, items: tuple[QuestionItem, ...]
+    ) -> QuestionResolved:
+        """Ask in the session that this one works for, which people see (D5)."""
+        self._log.emit(QuestionAsked(question=question, items=items))
+        await self._log.settle()
+        taken = QuestionResolved(question=question, answers={}, by=CANCEL)
+        try:
+            with self._lead.waits():
+                desk = (await self._lead.boss()).questions
+                taken = await desk.ask(question, _name(self._log.ahead.view.agent, items))
+        finally:
+            self._log.emit(taken)
+        return taken
 
     def _deadline(self, question: QuestionId) -> Deadline:
         """None while somebody is attached; else the full time, or what was left of it (C5.8)."""
@@ -229,6 +250,11 @@ def _to_items(wishes: list[_Wish]) -> tuple[QuestionItem, ...]:
         )
         for number, wish in enumerate(wishes, 1)
     )
+
+
+def _name(agent: str, items: tuple[QuestionItem, ...]) -> tuple[QuestionItem, ...]:
+    """The items in the name of the agent that asks."""
+    return tuple(msgspec.structs.replace(item, prompt=f"{agent}: {item.prompt}") for item in items)
 
 
 def _check(items: tuple[QuestionItem, ...], answers: Answers) -> None:

@@ -33,6 +33,7 @@ from towline_protocol import (
     Reverted,
     SessionClosed,
     SessionCreated,
+    SessionId,
     SessionView,
     StepEnded,
     StepStarted,
@@ -124,6 +125,8 @@ class Loaded:
     """What the open turn's calls came to."""
     processes: dict[CallId, Process] = field(default_factory=dict[CallId, Process])
     """Programs that were running when the log ends."""
+    children: dict[CallId, SessionId] = field(default_factory=dict[CallId, SessionId])
+    """The sub-agents' sessions that work for open calls (D5)."""
     jobs: dict[CallId, Process] = field(default_factory=dict[CallId, Process])
     """Programs that ran on when their calls ended (A5.20), the last `JOBS_KEPT`; whether they have
     ended, no event tells."""
@@ -174,8 +177,11 @@ class Loaded:
         asked = len(self.view.questions)
         if not asked and not self.view.permissions:
             return False
-        # the tool that asks has started itself, and nothing else may have
-        running = sum(record.started for record in self.journal.values())
+        # the tool that asks has started itself, and nothing else may have; a sub-agent's session
+        # knows by itself whether it only waits
+        running = sum(
+            record.started for call, record in self.journal.items() if call not in self.children
+        )
         return running <= asked and not self.view.open_messages
 
     def start(self, now_ms: int) -> Start | None:
@@ -318,6 +324,7 @@ def _fold_turn(loaded: Loaded, event: Event) -> None:
             loaded.speaks.discard(event.prompt)
             loaded.journal.clear()
             loaded.processes.clear()
+            loaded.children.clear()
             loaded.spent = Spent()
             loaded.stop_reason = ""
             loaded.held = False
@@ -364,11 +371,20 @@ def _fold_call(loaded: Loaded, event: Event) -> None:
             _record(loaded, event.call, started=True)
             if event.process is not None:
                 loaded.processes[event.call] = event.process
+            if event.child is not None:
+                loaded.children[event.call] = event.child
         case ToolEnded():
-            loaded.journal.pop(event.call, None)
-            _keep_job(loaded, event, loaded.processes.pop(event.call, None))
+            _fold_call_end(loaded, event)
         case _:
             pass
+
+
+def _fold_call_end(loaded: Loaded, event: ToolEnded) -> None:
+    loaded.journal.pop(event.call, None)
+    loaded.children.pop(event.call, None)
+    _keep_job(loaded, event, loaded.processes.pop(event.call, None))
+    if event.usage is not None:
+        loaded.spent.add(event.usage, event.cost)
 
 
 def _keep_job(loaded: Loaded, event: ToolEnded, process: Process | None) -> None:

@@ -35,10 +35,10 @@ from towline_server.sessions.folder import find_folder
 from towline_server.sessions.fork import take_upto
 from towline_server.sessions.inbox import Said
 from towline_server.sessions.kept_files import KeptFiles
+from towline_server.sessions.lead import Remember
 from towline_server.sessions.live import IDLE_S, MAX_LIVE, LiveSessions, read_log
 from towline_server.sessions.log import Log
 from towline_server.sessions.recovery import Loaded, read_piece
-from towline_server.sessions.request import Remember
 from towline_server.sessions.session import Session
 from towline_server.sessions.settings import (
     CheckTag,
@@ -48,6 +48,7 @@ from towline_server.sessions.settings import (
     find_changes,
     settings_tag,
 )
+from towline_server.sessions.staff import SessionStaff
 from towline_server.store.records import (
     NEWEST,
     SessionFilter,
@@ -84,6 +85,7 @@ class Sessions:
         patience: Patience = _PATIENCE,
         idle_s: float = IDLE_S,
         max_live: int = MAX_LIVE,
+        notes: Path | None = None,
     ) -> None:
         self.started = False
         """Whether what a crash cut has been taken up."""
@@ -107,6 +109,9 @@ class Sessions:
             store, kept=kept, build=self._build, clock=clock, idle_s=idle_s, most=max_live
         )
         self._endings = Endings(self._live, store, clock.now_ms, kept)
+        self.staff = SessionStaff(self._live, store, self._endings, lambda: self._closing)
+        """Where the sessions of sub-agents are."""
+        self._notes = notes
 
     async def start(self) -> int:
         """Resume what a crash cut and what still waits (C5.3, C5.4).
@@ -371,6 +376,7 @@ class Sessions:
         read_seq = (await self._catalog.find(user, session)).read_seq
         found = await self.get(user, session)
         await self._endings.close(found, user, reason, remember, read_seq=read_seq)
+        await self.staff.close_all(session, user, reason)
         return await self.info(user, session)
 
     async def delete_session(
@@ -384,6 +390,7 @@ class Sessions:
             StoreError: It could not be removed; it may be closed by now.
         """
         await self._catalog.find(user, session)
+        await self.staff.delete_all(session, user)
         deleted = await self._endings.delete(session, user, remember)
         self.feeds.drop(user, session)
         return deleted
@@ -442,6 +449,9 @@ class Sessions:
             files=self._files,
             kept=self._kept,
             keeper=self._keeper,
+            staff=self.staff,
+            find_boss=self.get,
+            notes=self._notes,
             draining=self._closing,
         )
 
@@ -460,7 +470,9 @@ class Sessions:
     def _tell(self, id_: SessionId) -> None:
         """Tell the feed of the session's user how it stands now."""
         session = self._live.find(id_)
-        if session is not None and self.feeds.watches(session.log.user):
+        if session is None or session.lead.parent is not None:
+            return  # a sub-agent's is in no list
+        if self.feeds.watches(session.log.user):
             self.feeds.tell(session.log.row(), live=session.live)
 
     async def feed_rows(self, user: str) -> bytes:

@@ -1,6 +1,5 @@
 """Permission requests of one session: asked, answered once, denied when nobody answers."""
 
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -8,6 +7,7 @@ import msgspec
 from towline_agent import Clock
 from towline_protocol import (
     DENY,
+    CallId,
     PermissionAnswered,
     PermissionId,
     PermissionRequested,
@@ -17,17 +17,14 @@ from towline_protocol import (
 from towline_server.auth.reserved_name import CANCEL, DEADLINE, RESERVED_NAMES
 from towline_server.errors import AlreadyAnswered, Rejected, SessionGone, SessionNotFound
 from towline_server.sessions.deadline import Deadline, OpenRequests, Patience
+from towline_server.sessions.lead import Lead, Remember
 from towline_server.sessions.log import Log
 from towline_server.sessions.policies import Policies
-from towline_server.store.records import IdempotencyRecord
 
-__all__ = ["ALLOW_ALWAYS", "Remember", "Requests"]
+__all__ = ["ALLOW_ALWAYS", "Requests"]
 
 ALLOW_ALWAYS: Final = "allow_always"
 """The option whose rule outlives the session (A5.57)."""
-
-Remember = Callable[[msgspec.Struct], IdempotencyRecord]
-"""Makes the record that lets a repeated request be answered alike (C2.5)."""
 
 
 class Requests:
@@ -41,8 +38,10 @@ class Requests:
         patience: Patience,
         waiting: OpenRequests,
         policies: Policies,
+        lead: Lead,
     ) -> None:
         self._log = log
+        self._lead = lead
         self._clock = clock
         self._patience = patience
         self._waiting = waiting
@@ -58,6 +57,8 @@ class Requests:
         if request.permission in resolved:  # somebody was quicker than the turn's resumption
             await self._log.settle()
             return resolved[request.permission]
+        if self._lead.parent is not None:
+            return await self._pass_on(request, self._lead.parent.call)
         by: str = CANCEL
         try:
             with self._waiting.hold(
@@ -100,6 +101,11 @@ class Requests:
             Rejected: The option was not offered; the request stays open.
             StoreError: It could not be kept.
         """
+        if self._lead.parent is not None:
+            desk = (await self._lead.boss()).requests
+            return await desk.resolve(
+                permission, option=option, digest=digest, by=by, note=note, remember=remember
+            )
         earlier = self._log.ahead.resolved.get(permission)
         if earlier is not None:
             await self._log.settle()
@@ -128,6 +134,23 @@ class Requests:
             self._log.keep(remember(PermissionAnswered(option=option)))
         await self._log.settle()
         return option
+
+    async def _pass_on(self, request: PermissionRequested, call: CallId) -> PermissionResolved:
+        """Ask in the session that this one works for, which people see (D5).
+
+        It stands in this log too: after a crash it is asked there again, with its id.
+        """
+        self._log.emit(request)
+        await self._log.settle()
+        taken = PermissionResolved(permission=request.permission, option=DENY, by=CANCEL)
+        try:
+            with self._lead.waits():
+                desk = (await self._lead.boss()).requests
+                title = f"{self._log.ahead.view.agent}: {request.title}"
+                taken = await desk.ask(msgspec.structs.replace(request, call=call, title=title))
+        finally:
+            self._log.emit(taken)
+        return taken
 
     def _deadline(self, request: PermissionRequested) -> Deadline:
         """The full time, or what was left; time in which no server ran does not count (C5.8)."""

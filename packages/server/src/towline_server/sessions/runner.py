@@ -40,9 +40,11 @@ from towline_server.sessions.budget import Budget
 from towline_server.sessions.files import Files
 from towline_server.sessions.fill import with_files
 from towline_server.sessions.held import with_state
+from towline_server.sessions.lead import Lead
 from towline_server.sessions.log import Log
 from towline_server.sessions.open_part import close_parts
 from towline_server.sessions.orphan import OrphanWatch
+from towline_server.sessions.own import OwnThings
 from towline_server.sessions.recovery import MAX_ATTEMPTS, ORPHANED
 from towline_server.sessions.reminding import with_reverts
 
@@ -69,6 +71,8 @@ class Runner:
         orphan: OrphanWatch,
         budget: Budget,
         files: Files,
+        own: OwnThings,
+        lead: Lead,
         keeper: Callable[[], Keeper | None],
         state: ToolState,
         draining: bool = False,
@@ -85,6 +89,8 @@ class Runner:
             orphan: Ends a turn that nobody watches, if that is wished.
             budget: What its user's day may cost.
             files: The bytes that its conversation names by hash.
+            own: What its agent keeps of its own.
+            lead: Leads to the session that it works for, if it is a sub-agent's.
             keeper: Keeps the files that the turn touches; asked once a turn.
             state: What tools hold between turns; closed by whoever made it.
             draining: The server shuts down: no turn may start.
@@ -102,6 +108,8 @@ class Runner:
         self._orphan = orphan
         self._budget = budget
         self._files = files
+        self._own = own
+        self._lead = lead
         self._keeper = keeper
         self._pauses = 0
         self._state = state
@@ -146,6 +154,11 @@ class Runner:
             self._log.turn = start.turn
             self._begin()
             self._task = asyncio.create_task(self._supervise(start, fault))
+
+    async def idle(self) -> None:
+        """Wait until no turn runs or is about to."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait({self._task})
 
     async def drain(self, grace_s: float, waits: Callable[[], bool]) -> None:
         """Let the running turn end, for so long; then interrupt it (C5.14).
@@ -295,16 +308,17 @@ class Runner:
     async def _plan(self, limits: Limits | None) -> Plan:
         """What a turn runs by, as the session stands now."""
         ahead = self._log.ahead
+        lead = await self._lead.ahead()
         plan = await self._agents.plan(
-            ahead.view, ahead.rules, limits, self._own_tools(), self._keeper()
+            ahead.view, lead.rules, limits, self._own_tools(), self._keeper()
         )
         plan = with_reverts(with_state(plan, self._state), tuple(ahead.reverts))
+        plan = await self._own.remind(plan, notes=self._agents.spec(ahead.view.agent).remembers)
         policies = self._agents.projects.policies
         policy = await policies.read(self._log.user, ahead.view.cwd or ".")
-        # The rules are those of now, the mode is the one of each call's own moment (A5.46).
-        plan = msgspec.structs.replace(
-            plan, policy=lambda: msgspec.structs.replace(policy, mode=ahead.view.mode)
-        )
+        # A running turn keeps the mode that it began with; a sub-agent has that of its lead.
+        policy = msgspec.structs.replace(policy, mode=lead.view.mode)
+        plan = msgspec.structs.replace(plan, policy=lambda: policy)
         return with_files(plan, self._files, self._log.user, self._log.keep_text)
 
     async def _attempt(self, start: Start) -> Fault | Stop | None:
@@ -320,7 +334,7 @@ class Runner:
             limits = await self._budget.bound(user, plan.limits)
             if start.attempt:  # a resumed turn keeps the bounds that it began with
                 limits = plan.limits
-            used_up = partial(self._budget.used_up, user)
+            used_up = await self._lead.bind(partial(self._budget.used_up, user))
             plan = msgspec.structs.replace(plan, limits=limits, used_up=used_up)
             if not self._withdrawn(start):
                 await run_turn(plan, self, start)

@@ -2,7 +2,8 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ from towline_protocol import (
     Partial,
     PromptAccepted,
     PromptId,
+    SessionId,
     SessionInfo,
     SessionView,
     TurnId,
@@ -35,11 +37,14 @@ from towline_server.sessions.going_back import GoingBack
 from towline_server.sessions.history import read_history
 from towline_server.sessions.inbox import Inbox, Said
 from towline_server.sessions.kept_files import KeptFiles
+from towline_server.sessions.lead import Boss, Lead, Remember
 from towline_server.sessions.log import Log
 from towline_server.sessions.orphan import OrphanWatch
+from towline_server.sessions.own import OwnThings
 from towline_server.sessions.question import Questions
-from towline_server.sessions.request import Remember, Requests
+from towline_server.sessions.request import Requests
 from towline_server.sessions.runner import Runner
+from towline_server.sessions.sub_agents import Staff, SubAgents
 
 __all__ = ["Session"]
 
@@ -59,8 +64,11 @@ class Session:
         patience: Patience,
         budget: Budget,
         files: Files,
+        staff: Staff,
+        find_boss: Callable[[str, SessionId], Awaitable[Boss]],
         kept: KeptFiles,
         keeper: Callable[[SessionView, TurnId | None], Keeper | None],
+        notes: Path | None = None,
         draining: bool = False,
     ) -> None:
         """Take a session over; nothing runs yet.
@@ -73,6 +81,9 @@ class Session:
             patience: How long it waits for people.
             budget: What its user's day may cost.
             files: The bytes that its conversation names by hash.
+            staff: Where the sessions of its sub-agents are.
+            find_boss: Finds the session that it works for, if it is a sub-agent's.
+            notes: The folder of all users' notes; `None` where there are none.
             kept: What its turns did to files.
             keeper: Makes what keeps the files that a turn touches.
             draining: The server shuts down: no turn may start.
@@ -86,15 +97,24 @@ class Session:
         """What waits for a turn."""
         self.waiting = OpenRequests(clock)
         """What waits for people."""
+        self.lead = Lead(log, find_boss)
+        """Leads to the session that it works for, if it is a sub-agent's."""
+        self.sub_agents = SubAgents(log, agents=agents, mint=mint, staff=staff)
+        """The agents that work for it."""
+        self.own = OwnThings(log, notes)
+        """What its agent keeps of its own."""
         self.requests = Requests(
             log,
             clock=clock,
             patience=patience,
             waiting=self.waiting,
             policies=agents.projects.policies,
+            lead=self.lead,
         )
         """What people are asked to allow."""
-        self.questions = Questions(log, clock=clock, patience=patience, waiting=self.waiting)
+        self.questions = Questions(
+            log, clock=clock, patience=patience, waiting=self.waiting, lead=self.lead
+        )
         """What people are asked."""
         self.client_calls = ClientCalls(
             log, spec=lambda: agents.spec(log.ahead.view.agent), clock=clock
@@ -110,6 +130,8 @@ class Session:
             mint=mint,
             ask=self.requests.ask,
             own_tools=self._own_tools,
+            own=self.own,
+            lead=self.lead,
             on_call_end=self.client_calls.note_end,
             orphan=self._orphan,
             budget=budget,
@@ -142,7 +164,11 @@ class Session:
     @property
     def waits(self) -> bool:
         """Whether its turn waits for a person or a client right now."""
-        return self.waiting.waiting or self.client_calls.waiting
+        return self.waiting.waiting or self.client_calls.waiting or self.lead.waiting
+
+    def used_up(self, child: SessionId) -> str | None:
+        """Why a sub-agent of it may use nothing more; `None` while it may."""
+        return self.sub_agents.used_up(child)
 
     @property
     def live(self) -> bool:
@@ -391,5 +417,5 @@ class Session:
 
     def _own_tools(self) -> tuple[Tool, ...]:
         """Tools that lead out of the server, to people and to clients."""
-        own = (self.questions.tool(),)
+        own = (self.questions.tool(), *self.sub_agents.tools(), *self.own.tools())
         return (*own, *self.client_calls.tools(own))

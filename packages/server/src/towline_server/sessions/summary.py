@@ -32,6 +32,7 @@ def summarize(session: SessionId, user: str, view: SessionView) -> SessionRow:
         labels=view.labels,
         said_seq=view.messages[-1].seq if view.messages else 0,
         last_seq=view.seq,
+        parent=None if view.parent is None else view.parent.session,
     )
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "PAGE_BYTES",
     "apply_append",
     "get_session",
+    "list_children",
     "list_sessions",
     "read_rows",
     "replace_row",
@@ -140,6 +141,12 @@ def get_session(connection: sqlite3.Connection, session: SessionId) -> SessionRo
     return row
 
 
+def list_children(connection: sqlite3.Connection, session: SessionId) -> list[SessionId]:
+    """The sessions of the sub-agents that work, or worked, for a session."""
+    found = connection.execute(_SESSIONS["list_children"], (session,)).fetchall()
+    return [SessionId(columns[0]) for columns in found]
+
+
 def list_sessions(
     connection: sqlite3.Connection,
     user: str | None,
@@ -198,6 +205,7 @@ def _columns(row: SessionRow) -> tuple[Any, ...]:
         row.archived,
         "\n".join(row.labels),
         row.said_seq,
+        row.parent,
     )
 
 
@@ -226,6 +234,7 @@ def _row(columns: tuple[Any, ...]) -> SessionRow | None:
         said_seq=columns[15],
         last_seq=columns[16],
         read_seq=columns[17],
+        parent=columns[18],
     )
 
 
@@ -240,6 +249,7 @@ _KINDS: Final = (
     *(_NUMBER,) * 4,
     _TEXT,
     *(_NUMBER,) * 3,
+    _TEXT_OR_NONE,
 )
 """What each column holds, in the order of `sessions.sql`: SQLite keeps no promise of its own."""
 _CREATED: Final = 7

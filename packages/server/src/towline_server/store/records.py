@@ -79,6 +79,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """Where its log ends. An append takes it from its rows and ignores what stands here."""
     read_seq: int = 0
     """How far its user has read. Stands beside the log; an append ignores it."""
+    parent: SessionId | None = None
+    """The session that it works for, if it is a sub-agent's; such ones are in no list (D5)."""
 
 
 class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):

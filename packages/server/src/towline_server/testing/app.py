@@ -39,6 +39,8 @@ async def open_test_app(
     mode: str = "auto",
     limits: Limits | None = None,
     fallbacks: tuple[str, ...] = (),
+    helpers: Sequence[AgentSpec] = (),
+    remembers: bool = False,
     store: SqliteStore | None = None,
     connect: Connect | None = None,
     knows: Callable[[str], bool] = lambda model: True,
@@ -68,6 +70,8 @@ async def open_test_app(
         mode: The mode of new sessions.
         limits: The bounds of turns.
         fallbacks: Models that are asked when a session's own cannot serve.
+        helpers: Agents that the one agent may hand tasks to.
+        remembers: Whether the one agent keeps notes, in the data folder.
         store: A store of your own, which stays open; else one in memory.
         connect: Finds the provider of a model, in place of `provider`.
         knows: Whether there is a provider for a model.
@@ -103,6 +107,8 @@ async def open_test_app(
         fallbacks=fallbacks,
         server_tools=("web_search",),
         trusts_client_effects=trusts_client_effects,
+        remembers=remembers,
+        agents=tuple(helper.name for helper in helpers),
     )
     config = Config(
         data_dir=root.with_name(f"{root.name}-data"),
@@ -117,7 +123,7 @@ async def open_test_app(
         orphan_turn_s=orphan_turn_s or 60.0,
     )
     fleet = Agents(
-        {DEFAULT_AGENT: spec},
+        {made.name: made for made in (spec, *helpers)},
         connect=connect or connect_always,
         default_model=provider.model.name,
         knows=knows,

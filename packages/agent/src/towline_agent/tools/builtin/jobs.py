@@ -259,10 +259,15 @@ async def job(
     return show_job(found)
 
 
-def show_job(found: Job) -> ToolOutput:
-    """How a job is, with its output since the last time."""
+def show_job(found: Job, note: str = "") -> ToolOutput:
+    """How a job is, with its output since the last time.
+
+    Args:
+        found: The job.
+        note: What else there is to know while it runs.
+    """
     output = found.read()
-    state = f"{found.id} {found.tell()}"
+    state = f"{found.id} {found.tell()}" + (f"\n{note}" if note and found.runs else "")
     artifact = CommandArtifact(
         command=found.command,
         exit_code=found.exit_code,

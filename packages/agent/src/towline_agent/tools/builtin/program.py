@@ -44,6 +44,10 @@ _CLEAN_UP_S: Final = 20.0
 _TITLE_CHARS: Final = 80
 _INPUT_CHARS: Final = 2000
 """Of the input, as a rule names it; of a longer one its hash."""
+_CLOSED_PORTS: Final = (
+    "(Nothing outside its sandbox reaches its ports: a server, and the programs that ask it, need "
+    "`network`.)"
+)
 _NETWORK: Final = "network"
 """What a rule names to let programs use the network."""
 
@@ -122,6 +126,14 @@ async def _tell_confinement(workspace: Workspace, *, network: bool) -> str:
     return await FILES.run(lambda: workspace.confinement.tell(network=network))
 
 
+async def _tell_closed_ports(workspace: Workspace) -> str:
+    """What a model must know of a server that it has started without the network."""
+    if not isinstance(workspace, LocalWorkspace):
+        return ""
+    found = await FILES.run(workspace.confinement.find)
+    return "" if found.kind == "none" else _CLOSED_PORTS
+
+
 async def _carry_out(
     context: ToolContext,
     argv: tuple[str, ...],
@@ -147,7 +159,7 @@ async def _carry_out(
                 network=network,
             ),
         )
-        return show_job(started)
+        return show_job(started, "" if network else await _tell_closed_ports(workspace))
     result = await workspace.run(
         argv,
         timeout_s=timeout_s,

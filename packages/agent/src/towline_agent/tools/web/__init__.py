@@ -1,0 +1,1 @@
+"""The web: pages as text, plain requests, pictures of pages."""

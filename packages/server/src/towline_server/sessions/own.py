@@ -1,0 +1,61 @@
+"""What an agent keeps of its own, as its model is told of it: its plan and its notes (A5.36)."""
+
+import hashlib
+import logging
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from towline_agent import Notes, Plan, Tool, ToolError, make_memory_tools, remind_todos
+from towline_server.sessions.log import Log
+
+__all__ = ["OwnThings"]
+
+_log: Final = logging.getLogger("towline.server")
+
+
+class OwnThings:
+    """The plan and the notes of one session's agent.
+
+    Args:
+        log: The session's way into the store.
+        notes: The folder of all users' notes; `None` where there are none.
+    """
+
+    def __init__(self, log: Log, notes: Path | None) -> None:
+        self._log = log
+        # A user's name may be no name of a folder.
+        mine = hashlib.sha256(log.user.encode()).hexdigest()[:16]
+        self._notes = None if notes is None else Notes(notes / mine)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of the notes."""
+        return () if self._notes is None else make_memory_tools(self._notes)
+
+    async def remind(self, plan: Plan, *, notes: bool) -> Plan:
+        """A plan whose model knows its notes from the beginning, and its todos with each step.
+
+        Args:
+            plan: The plan.
+            notes: Whether the agent keeps notes.
+        """
+
+        def reminders() -> tuple[str, ...]:
+            return (*plan.reminders(), *remind_todos(self._log.ahead.view.todos))
+
+        system = plan.system
+        text = await self._read(plan.workspace.root) if notes else ""
+        if text:
+            # In the system prompt, which is cached: they change seldom.
+            system = f"{system}\n\nYour notes on this project, by write_memory:\n\n{text}"
+        return msgspec.structs.replace(plan, system=system, reminders=reminders)
+
+    async def _read(self, root: str) -> str:
+        if self._notes is None:
+            return ""
+        try:
+            return await self._notes.read(root)
+        except ToolError as error:  # a turn does without them
+            _log.error("Session %s: %s", self._log.session, error.message)
+            return ""

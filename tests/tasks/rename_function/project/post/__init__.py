@@ -1,0 +1,5 @@
+"""Weighs and prices parcels."""
+
+from post.prices import calc
+
+__all__ = ["calc"]
