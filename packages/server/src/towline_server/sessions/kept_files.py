@@ -129,6 +129,8 @@ class KeptFiles:
         self._checkpoints.close()
 
     async def _quietly(self, words: str, work: Callable[[], object]) -> None:
+        if not self._checkpoints.there:
+            return  # nor is a thread begun for it
         try:
             await self._run(work)
         except StoreError as error:
