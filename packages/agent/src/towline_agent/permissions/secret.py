@@ -54,7 +54,8 @@ _HOOKS: Final = re.compile(r"(.*/)?(\.git(/.*)?|\.gitmodules|\.husky(/.*)?)")
 
 def _fold(path: str) -> str:
     """A path as any file system may see it: no case, one form of each letter, no empty segment."""
-    text = unicodedata.normalize("NFKC", path).casefold()
+    shown = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")  # as on HFS+
+    text = unicodedata.normalize("NFKC", shown).casefold()
     return re.sub(r"/(\.?/)+", "/", text).removeprefix("./").rstrip("/")
 
 
