@@ -127,7 +127,7 @@ class Agent:
         controls: How the model should write: temperature, token cap and the like (A1.16).
         server_tools: Tools of the provider's own that it may use, such as `web_search` (A2.60).
         name: What the agent calls itself.
-        root: The folder its tools work in; `None` for the current one.
+        root: The folder its tools work in, or a `Workspace`; `None` for the current folder.
         mode: `auto`: tools run without asking. `ask`: reads pass, all else asks `answer`.
             `accept_edits`: changes of files in the root pass too. `plan`: all but reads is refused,
             and the model describes what it would do.
@@ -158,7 +158,7 @@ class Agent:
         controls: Controls | None = None,
         server_tools: Sequence[str] = (),
         name: str = "an agent",
-        root: str | None = None,
+        root: str | Workspace | None = None,
         mode: str = "auto",
         rules: Sequence[Rule] = (),
         policy: Callable[[], Policy] = Policy,
@@ -314,7 +314,7 @@ class Agent:
     def _plan(self, host: LocalHost, output: OutputSpec[Any] | None) -> Plan:
         if not self._providers:
             self._providers = tuple(_provider(model) for model in self._models)
-        workspace = _workspace(self._root or os.getcwd())  # noqa: PTH109 - `pathlib` is slow to import
+        workspace = _workspace(self._root)
         state = ToolState()
         shown = workspace if any(tool.rooted for tool in self.tools.values()) else None
         plan = Plan(
@@ -352,9 +352,16 @@ def _provider(model: str | Provider) -> Provider:
     return connect(model)
 
 
+def _workspace(root: str | Workspace | None) -> Workspace:
+    """Where runs work."""
+    if root is not None and not isinstance(root, str):
+        return root
+    return _local_workspace(root or os.getcwd())  # noqa: PTH109 - `pathlib` is slow to import
+
+
 @functools.lru_cache(maxsize=16)
-def _workspace(root: str) -> Workspace:
-    """Where runs work; it has no state of its own."""
+def _local_workspace(root: str) -> Workspace:
+    """A folder of this machine; it has no state of its own."""
     # Files and processes are for runs, not for whoever imports the library.
     from towline_agent.workspaces.local import LocalWorkspace
 

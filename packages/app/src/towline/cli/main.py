@@ -180,6 +180,7 @@ def run(
     exits with 0 when it is done, 1 when it failed, 3 when something was denied since nobody could
     be asked, 4 when a bound ended it, 130 after Ctrl+C.
     """
+    from towline.cli.ending import heed_end
     from towline.cli.run import RunWish, run_once
 
     wish = RunWish(
@@ -190,7 +191,7 @@ def run(
         max_steps=max_steps,
         as_json=as_json,
     )
-    _run(run_once(wish, answer=Console(highlight=False)))
+    _run(heed_end(run_once(wish, answer=Console(highlight=False))))
 
 
 @app.command()
