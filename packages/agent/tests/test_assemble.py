@@ -8,6 +8,7 @@ from towline_agent.context.assemble import assemble, estimate_tokens, tool_specs
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Model
 from towline_agent.testing import ScriptedProvider, scripted_plan
+from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.function import tool
 from towline_agent.tools.toolset import Toolset
 from towline_protocol import (
@@ -87,6 +88,13 @@ def test_a_small_model_sees_only_what_a_tool_needs() -> None:
     assert list(whole.parameters["properties"]) == ["at", "how"]
     assert whole.parameters is look.parameters
     assert whole.description == "Look at something."
+
+
+def test_what_a_small_model_sees_holds_all_that_it_refers_to() -> None:
+    (edit,) = (tool for tool in builtin_tools() if tool.name == "edit_file")
+    (plain,) = tool_specs(Toolset([edit]), Model(provider="s", id="m", plain_tools=True))
+    reference = plain.parameters["properties"]["edits"]["items"]["$ref"]
+    assert reference.removeprefix("#/$defs/") in plain.parameters["$defs"]
 
 
 def test_a_model_that_keeps_to_its_own_words_gets_no_prefix_of_ours() -> None:

@@ -1,6 +1,6 @@
 """Warming the embedded model: it reads what every request begins with."""
 
-from towline.assistant import make_assistant
+from towline.assistant import make_assistant, tools_for
 from towline.local import LocalModel, Speed
 from towline_agent import LOCAL_MODEL_FACTS, Toolset, tool_specs
 
@@ -8,7 +8,7 @@ __all__ = ["warm_local_model"]
 
 
 async def warm_local_model(model: LocalModel, tools: Toolset | None = None) -> Speed:
-    """Have the model read the assistant's tools, byte for byte as requests hold them (A2.92).
+    """Have the model read the tools it is offered, byte for byte as requests hold them (A2.92).
 
     It gets no system prompt of ours (`Model.bare_prompt`), so there is none to read.
 
@@ -19,6 +19,7 @@ async def warm_local_model(model: LocalModel, tools: Toolset | None = None) -> S
     Raises:
         LocalModelError: It did not answer.
     """
+    offered = Toolset(tools_for((tools or make_assistant().tools).values(), LOCAL_MODEL_FACTS))
     shown = [
         {
             "type": "function",
@@ -28,6 +29,6 @@ async def warm_local_model(model: LocalModel, tools: Toolset | None = None) -> S
                 "parameters": spec.parameters,
             },
         }
-        for spec in tool_specs(tools or make_assistant().tools, LOCAL_MODEL_FACTS)
+        for spec in tool_specs(offered, LOCAL_MODEL_FACTS)
     ]
     return await model.warm("", shown)

@@ -150,7 +150,11 @@ def _required_only(schema: dict[str, Any]) -> dict[str, Any]:
     required = schema.get("required", [])
     shown = {k: v for k, v in schema.get("properties", {}).items() if k in required}
     kept = {"type": "object", "properties": shown}
-    return {**kept, "required": required} if required else kept
+    if required:
+        kept["required"] = required
+    if "$defs" in schema:  # what is shown may refer to them
+        kept["$defs"] = schema["$defs"]
+    return kept
 
 
 def estimate_tokens(messages: tuple[Message, ...]) -> int:
