@@ -129,6 +129,19 @@ async def run(plan: Plan, decide: Any = None) -> tuple[ScriptedHost, tuple[str, 
     return host, end_of(host.events)
 
 
+@pytest.mark.rules("A5.42", "A5.69")
+@pytest.mark.parametrize("mode", ["ask", "accept_edits", "auto"])
+async def test_what_nothing_brings_back_asks_in_every_mode(mode: str) -> None:
+    pen = Pen(Desk(a_txt="old"))
+    script = ScriptedProvider(call("write", path="a.txt", text="new"), "Done.")
+    plan = scripted_plan(script, pen.tool(irreversible=True), workspace=pen.desk, mode=mode)
+    host, (status, _) = await run(plan, answer(DENY))
+    (request,) = [event for event in host.events if isinstance(event, PermissionRequested)]
+    assert request.reason == "It cannot be undone."
+    assert status == "denied"
+    assert pen.bases == []
+
+
 @pytest.mark.rules("A5.59")
 async def test_a_person_sees_what_the_look_found() -> None:
     pen = Pen(Desk(a_txt="old"))

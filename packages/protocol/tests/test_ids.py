@@ -72,7 +72,7 @@ def _digest(
     )
 
 
-@pytest.mark.rules("C5.11")
+@pytest.mark.rules("C5.11", "A5.61")
 def test_the_digest_is_sha_256_over_each_part_with_its_length() -> None:
     parts = ("prm_1", "run", "{}", "/home", "aa", "allow_once", "deny")
     whole = b"".join(b"%d:%s" % (len(part), part.encode()) for part in parts)

@@ -4,10 +4,13 @@ import logging
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+import msgspec
+
 from towline_agent.errors import ToolError
 from towline_agent.host import Host
 from towline_agent.permissions.doubt import Allowed
 from towline_agent.permissions.gate import Case, Verdict, judge
+from towline_agent.permissions.part import Part
 from towline_agent.permissions.request import (
     Asked,
     bind,
@@ -105,12 +108,20 @@ def _take(
     return None
 
 
+def _cautious(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts of a call that nothing brings back (A5.42)."""
+    return tuple(
+        msgspec.structs.replace(part, caution=part.caution or "It cannot be undone.")
+        for part in parts
+    )
+
+
 def _case(plan: Plan, tool: Tool, look: Look) -> Case:
     policy = plan.policy()
     return Case(
         tool=tool.name,
         effect=tool.effect,
-        parts=look.parts,
+        parts=_cautious(look.parts) if tool.irreversible else look.parts,
         mode=policy.mode or plan.mode,
         rules=tuple(plan.rules),
         policy=policy,

@@ -75,8 +75,8 @@ KINDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.rules("C1.3", "C1.20", "C1.23", "C5.7")
-@pytest.mark.parametrize("how", ["cut", "gone", "emptied", "not bytes", "moved"])
+@pytest.mark.rules("C1.3", "C1.20", "C1.23", "C5.7", "R47")
+@pytest.mark.parametrize("how", ["cut", "gone", "emptied", "zeros", "not bytes", "moved"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_event_that_is_lost_gets_a_notice_and_its_session_goes_on(
     folder: Path, damage: Damage, examine: Examine, serve: Serve, kind: str, how: str
@@ -89,6 +89,7 @@ async def test_an_event_that_is_lost_gets_a_notice_and_its_session_goes_on(
         {
             "cut": f"UPDATE events SET data = substr(data, 1, length(data) / 2) WHERE {where}",
             "gone": f"DELETE FROM events WHERE {where}",
+            "zeros": f"UPDATE events SET data = zeroblob(300) WHERE {where}",
             "emptied": f"UPDATE events SET data = x'' WHERE {where}",
             "not bytes": f"UPDATE events SET data = 17 WHERE {where}",
             "moved": f"UPDATE events SET seq = 5000 WHERE {where}",

@@ -66,6 +66,7 @@ def tool(
     description: str | None = None,
     effect: str = "write",
     idempotent: bool = False,
+    irreversible: bool = False,
     timeout_s: float = 120.0,
     journals: bool = False,
     title: _Words | None = None,
@@ -103,8 +104,8 @@ def tool(
         description: What the model is told; without it the docstring's text before its sections.
         verify: Looks at arguments that fit the schema; raises `ToolInputInvalid` for what the
             schema can't say, before anybody is asked for permission.
-        facts: `effect`, `idempotent`, `timeout_s`, `journals`, `title`, `subject`, `preview` and
-            `look`, as on `Tool`.
+        facts: `effect`, `idempotent`, `irreversible`, `timeout_s`, `journals`, `title`, `subject`,
+            `preview` and `look`, as on `Tool`.
 
     Raises:
         UsageError: The function can't be a tool; the message says why (A4.45).
@@ -122,6 +123,7 @@ def make_tool(
     *,
     effect: str = "write",
     idempotent: bool = False,
+    irreversible: bool = False,
     timeout_s: float = 120.0,
     title: _Words | None = None,
     subject: _Words | None = None,
@@ -138,6 +140,7 @@ def make_tool(
             has one.
         effect: One of `EFFECTS`.
         idempotent: Whether running it twice is harmless.
+        irreversible: Whether nothing brings back what it does; then no mode lets it pass.
         timeout_s: Seconds it may take.
         title: One line for a person.
         subject: What a permission rule is matched against.
@@ -170,6 +173,7 @@ def make_tool(
         "rooted": wants_context,
         "effect": effect,
         "idempotent": idempotent,
+        "irreversible": irreversible,
         "timeout_s": timeout_s,
         "title": title,
         "subject": subject,

@@ -120,6 +120,9 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """One of `EFFECTS`; drives concurrency, permission and recovery (A5.43)."""
     idempotent: bool = False
     """Whether running it twice is harmless, so that recovery may (C5.5)."""
+    irreversible: bool = False
+    """Whether nothing brings back what it does: then no mode lets it pass, only a rule or a person
+    (A5.42)."""
     timeout_s: float | None = 120.0
     """Seconds it may take; `None` for a tool that bounds itself."""
     journals: bool = False
