@@ -20,6 +20,7 @@ from towline_agent.turn import Start
 from towline_agent.workspaces.base import ABSENT, FileData, hash_bytes
 from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_protocol import (
+    DENY,
     CallId,
     Event,
     Limits,
