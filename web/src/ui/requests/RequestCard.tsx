@@ -9,6 +9,7 @@ import { newKey } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { useNow } from "../hooks/useNow.ts";
+import { changesOf } from "../tools/tool_text.ts";
 import { headingOf, PermissionSheet } from "./PermissionSheet.tsx";
 import { QuestionCard } from "./QuestionCard.tsx";
 
@@ -77,7 +78,7 @@ function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
           {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
         </span>
       </div>
-      <p class="request-peek">{visible(request.preview.text)}</p>
+      <p class="request-peek">{visible(peekOf(request))}</p>
       {refused && (
         <p class="complaint" role="alert">
           {t("ask.failed", { message: visible(refused) })}
@@ -96,6 +97,11 @@ function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
       )}
     </section>
   );
+}
+
+/** What of a preview stands in the few lines of the card: of a diff the changes, not its head. */
+function peekOf({ preview }: PermissionRequested): string {
+  return (preview.kind === "diff" && changesOf(preview.text)) || preview.text;
 }
 
 /** The state of answering one request. */
