@@ -192,7 +192,7 @@ test("a turn that failed says at its place what was wrong and whether to try aga
   await on.screen.happen({ type: "turn_failed", fault, usage: {} });
   await on.screen.settle();
   const told = on.screen.place.querySelector(".log .failure")?.textContent;
-  expect(told).toBe("This turn failedToo many requests.Trying again can help in 42 s.");
+  expect(told).toBe("This turn failedToo many requests.Try again in 42 s.");
 });
 
 // rules: W24

@@ -16,6 +16,7 @@ from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.testing import FakeClock, ScriptedProvider, call, counted_ids, say
 from towline_agent.tools.function import tool
 from towline_agent.tools.registry import find_tools
+from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_protocol import (
     INTERRUPTED,
@@ -238,6 +239,16 @@ async def test_the_prefix_names_the_agent_and_the_machine(tmp_path: Path) -> Non
     assert without == "You are Tow.\n\nBe brief."
     assert elsewhere == without  # a tool that cannot reach the folder tells nobody where it is
     assert system_prompt("Tow", "", MemoryWorkspace()).count("/memory") == 1
+
+
+@pytest.mark.rules("A4.9", "A4.10", "A5.44")
+async def test_a_model_is_told_of_the_mode_and_of_what_programs_may_do(tmp_path: Path) -> None:
+    workspace = LocalWorkspace(tmp_path, sandbox="off")
+    limits = await workspace.tell_limits()
+    told = system_prompt("Tow", "", workspace, mode="plan", limits=limits)
+    assert "without a sandbox" in told
+    assert "You may only read now." in told
+    assert told.index("without a sandbox") < told.index("You may only read")
 
 
 @pytest.mark.rules("A4.52")

@@ -40,6 +40,7 @@ from towline_agent.project.command import OwnCommand, expand_command, read_comma
 from towline_agent.project.folder import find_commands, find_paths
 from towline_agent.project.instructions import find_instructions
 from towline_agent.project.mention import Mention, cut_lines, find_mentions
+from towline_agent.project.mentioned import read_unasked
 from towline_agent.project.suggest import suggest_starts
 from towline_agent.project.tag import wrap_text
 from towline_agent.providers.anthropic.flags import AnthropicFlags
@@ -290,6 +291,7 @@ __all__ = [
     "parse_pasted_token",
     "parse_rule",
     "read_command",
+    "read_unasked",
     "remind_todos",
     "report_end",
     "run_to_the_end",

@@ -92,3 +92,9 @@ def test_a_long_diff_is_cut_and_says_so() -> None:
     assert made is not None
     assert made.truncated
     assert len(made.text) < diff.DIFF_MAX_CHARS + 100
+
+
+def test_a_name_with_a_line_end_adds_no_line_of_its_own() -> None:
+    found = diff_bytes(None, b"x\n", "a\n-b\rc")
+    assert found is not None
+    assert found.text == "--- /dev/null\n+++ b/a\\n-b\\rc\n@@ -0,0 +1 @@\n+x\n"

@@ -1,6 +1,10 @@
 """What a program is told of our environment."""
 
+import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +84,24 @@ def test_the_virtual_environment_that_we_run_from_is_not_the_programs() -> None:
     ours = {"VIRTUAL_ENV": sys.prefix}
     assert "VIRTUAL_ENV" not in child_environment(ours, root="/elsewhere")
     assert child_environment(ours, root=sys.prefix)["VIRTUAL_ENV"] == sys.prefix
+
+
+@pytest.mark.rules("A5.44")
+@pytest.mark.parametrize("kind", ["bare", "monitored"])
+def test_reading_a_repository_starts_no_program_that_it_names(kind: str, tmp_path: Path) -> None:
+    git = shutil.which("git")
+    if git is None:
+        pytest.skip("GIT is not on the path; it is what a folder could mislead.")
+    folder = tmp_path / "folder" if kind == "bare" else tmp_path / "folder" / ".git"
+    (folder / "objects").mkdir(parents=True)
+    (folder / "refs").mkdir()
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    monitor = (
+        '[core]\n\tbare = false\n\trepositoryformatversion = 0\n\tfsmonitor = "touch ran; false"\n'
+    )
+    where = '\tworktree = "."\n' if kind == "bare" else ""
+    (folder / "config").write_text(monitor + where)
+    told = child_environment({"PATH": os.environ["PATH"]})
+    argv = (git, "status")
+    subprocess.run(argv, cwd=tmp_path / "folder", env=told, check=False, capture_output=True)
+    assert list(tmp_path.rglob("ran")) == []

@@ -78,7 +78,7 @@ async def _compare(batches: list[tuple[Edit, ...]], root: str) -> None:
             for workspace in (local, memory):
                 try:
                     walk = await workspace.walk(path)
-                    results.append(walk)
+                    results.append([(each.name, each.kind, each.size) for each in walk.entries])
                 except ToolError as error:
                     results.append((type(error), error.message))
                 try:

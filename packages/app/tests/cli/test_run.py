@@ -11,12 +11,21 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from towline.cli.run import CUT_SHORT, DENIED, RunWish, follow_run, run_once, say_loading
+from towline.cli.run import (
+    CUT_SHORT,
+    DENIED,
+    RunWish,
+    follow_run,
+    open_workspace,
+    run_once,
+    say_loading,
+)
 from towline.cli.run_input import ATTACHMENT_CHARS, INPUT_MAX_BYTES, make_prompt, read_input
 from towline.cli.run_screen import JsonLines, RunScreen
 from towline.local import LocalModel, LocalModelError
 from towline.local_provider import LocalProvider
-from towline_agent import Agent, Tool, tool
+from towline.paths import find_paths
+from towline_agent import Agent, LocalWorkspace, Tool, ToolDenied, tool
 from towline_agent.testing import ScriptedProvider, call
 from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_protocol import (
@@ -28,9 +37,11 @@ from towline_protocol import (
     PermissionId,
     PermissionRequested,
     Preview,
+    Text,
     TextDelta,
     UsageError,
 )
+from towline_server import Config
 
 _HIDDEN = "rm [bold]\u202egpj.x\u200b\x1b[2K :bug:"
 _SHOWN = "rm [bold]<U+202E>gpj.x<U+200B>␛[2K :bug:"
@@ -171,6 +182,30 @@ async def test_what_is_piped_in_and_mentioned_goes_ahead_of_the_question() -> No
     (long, _) = await make_prompt("Go", b"x" * (ATTACHMENT_CHARS + 1), workspace)
     assert len(long.text) < ATTACHMENT_CHARS + 100
     assert "the rest is left out" in long.text
+
+
+@pytest.mark.rules("A5.67", "A5.79")
+async def test_a_link_to_a_secret_stays_a_word(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=1")
+    (tmp_path / "notes.txt").symlink_to(".env")
+    for words in ("See @notes.txt", "See @.env"):
+        assert await make_prompt(words, None, LocalWorkspace(tmp_path)) == (Text(text=words),)
+
+
+@pytest.mark.rules("A5.8", "A5.21")
+async def test_a_run_sees_nothing_of_towlines_own_and_keeps_to_the_sandbox_that_is_set(
+    tmp_path: Path,
+) -> None:
+    paths = find_paths({"TOWLINE_HOME": str(tmp_path / "own")})
+    paths.data_dir.mkdir(parents=True)
+    for place in (paths.config_file, paths.run_file, paths.data_dir / "keys"):
+        place.write_text("KEY=1")
+    workspace = open_workspace(tmp_path, paths, Config(data_dir=paths.data_dir))
+    for place in (paths.config_file, paths.run_file, paths.data_dir / "keys"):
+        with pytest.raises(ToolDenied):
+            await workspace.read(str(place.relative_to(tmp_path)))
+    with pytest.raises(UsageError, match="never"):  # what is set gets there
+        open_workspace(tmp_path, paths, Config(data_dir=paths.data_dir, sandbox="never"))
 
 
 async def test_standard_input_may_be_the_prompt_itself() -> None:

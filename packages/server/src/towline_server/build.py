@@ -21,7 +21,7 @@ from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.deadline import Patience
 from towline_server.sessions.files import Files
-from towline_server.sessions.kept_files import KeptFiles
+from towline_server.sessions.kept_files import CHECKPOINTS, KeptFiles
 from towline_server.sessions.policies import Policies
 from towline_server.sessions.project import Projects
 from towline_server.sessions.registry import Sessions
@@ -100,7 +100,7 @@ async def build_app(
     sessions = Sessions(
         store,
         files=files,
-        kept=KeptFiles(config.data_dir / "checkpoints", clock.now_ms),
+        kept=KeptFiles(config.data_dir / CHECKPOINTS, clock.now_ms),
         agents=fleet,
         clock=clock,
         mint=mint,

@@ -336,6 +336,8 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_before_it_is_mended(
     folder: Path, damage: Damage, examine: Examine
 ) -> None:
     damage(
+        "DROP INDEX sessions_by_parent",
+        "ALTER TABLE sessions DROP COLUMN parent",
         "DROP TABLE quarantine",
         "DELETE FROM schema_version WHERE version >= 6",
         f"UPDATE events SET data = x'00' WHERE {_event('step_ended')}",

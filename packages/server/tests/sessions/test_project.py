@@ -81,6 +81,15 @@ async def test_what_cannot_be_shown_stays_a_word(root: Path, mention: str) -> No
     assert shown == [f"See @{mention} please"]
 
 
+@pytest.mark.rules("A5.67", "A5.79", "A5.82")
+async def test_a_link_to_a_secret_is_shown_by_no_name(root: Path) -> None:
+    (root / "notes.txt").symlink_to(".env")
+    (root / "AGENTS.md").symlink_to(".env")
+    shown, _ = await _said(root, "See @notes.txt please")
+    assert shown == ["See @notes.txt please"]
+    assert await Projects((root,)).instructions(str(root)) == ""
+
+
 async def test_the_same_key_again_keeps_the_file_as_it_was(root: Path) -> None:
     async with open_test_app(ScriptedProvider("well"), root=root) as built:
         client = AppClient(built)

@@ -6,12 +6,7 @@ import { Composer } from "./Composer.tsx";
 
 const PendingEntry = lazy(async () => (await import("./Pending.tsx")).PendingEntry);
 
-const SUGGESTIONS: Word[] = [
-  "chat.suggest.files",
-  "chat.suggest.readme",
-  "chat.suggest.time",
-  "chat.suggest.disk",
-];
+const SUGGESTIONS: Word[] = ["chat.suggest.files", "chat.suggest.readme", "chat.suggest.disk"];
 
 /** A session that is yet to begin: it is made with its first prompt. */
 export function NewChatPage() {

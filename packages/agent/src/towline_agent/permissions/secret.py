@@ -3,6 +3,7 @@
 import functools
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 from towline_agent.permissions.part import Part
@@ -21,10 +22,18 @@ _SECRET_NAMES: Final = (
     ".bash_history", ".zsh_history", ".python_history", "cookies.sqlite", "login data",
 )  # fmt: skip
 """Names whose files mostly hold keys, passwords or tokens; `*` as in a shell."""
+_SAMPLES: Final = (
+    ".env", ".env.local", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", "id_rsa",
+    "id_ecdsa", "id_ed25519", "credentials", "secrets",
+)  # fmt: skip
+_ENDINGS: Final = (".pem", ".key", ".p12", ".pfx", ".env", ".tfstate", ".tfvars", ".kdbx", ".gpg")
+"""Names and endings that a pattern of a shell is held against."""
 _SECRET_FOLDERS: Final = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store"}
 )
 """All in these counts as secret."""
+_PATTERN_FOLDERS: Final = (*sorted(_SECRET_FOLDERS), ".git")
+"""Folders that no pattern may look into: git's holds a file with passwords too."""
 _SECRET_PLACE: Final = re.compile(
     r"(.*/)?(\.git/(config|credentials)|\.config/(gh|gcloud)(/.*)?|(self|[0-9]+|thread-self)/"
     r"(environ|mem|maps|auxv|root|cwd|fd|task)(/.*)?|dev/(mem|kmem|port|sd.*|nvme.*|disk/.*))"
@@ -45,7 +54,8 @@ _HOOKS: Final = re.compile(r"(.*/)?(\.git(/.*)?|\.gitmodules|\.husky(/.*)?)")
 
 def _fold(path: str) -> str:
     """A path as any file system may see it: no case, one form of each letter, no empty segment."""
-    text = unicodedata.normalize("NFKC", path).casefold()
+    shown = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")  # as on HFS+
+    text = unicodedata.normalize("NFKC", shown).casefold()
     return re.sub(r"/(\.?/)+", "/", text).removeprefix("./").rstrip("/")
 
 
@@ -71,13 +81,25 @@ def is_secret(path: str) -> bool:
 
 def may_be_secret(pattern: str) -> bool:
     """Whether a pattern of a shell may name a secret file, and is no mere `*`."""
-    name = pattern.rsplit("/", 1)[-1]
-    if not name.strip("*?"):
+    *folders, name = pattern.split("/")
+    if is_secret(pattern) or any(_may_be(folder, _PATTERN_FOLDERS) for folder in folders):
+        return True
+    return _may_be(name, _SAMPLES) or _may_be(f"*{_ending(name)}", _ENDINGS)
+
+
+def _ending(name: str) -> str:
+    """What follows a name's last dot, with it; nothing that no letter of it is certain of."""
+    dot, ending = name.rpartition(".")[1:]
+    return f"{dot}{ending}" if dot and ending.strip("*?") else ""
+
+
+def _may_be(pattern: str, names: Sequence[str]) -> bool:
+    """Whether a pattern that is no mere `*` fits one of the names; `[…]` may be any letters."""
+    if not pattern.strip("*?"):
         return False
-    shape = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
-    shape = re.sub(r"\\\[.*?\\\]", ".", shape)
-    samples = (".env", ".env.local", ".netrc", ".npmrc", "id_rsa", "id_ed25519", "credentials")
-    return is_secret(pattern) or any(re.fullmatch(shape, sample) for sample in samples)
+    wide = re.sub(r"\[.*\]", "*", pattern, flags=re.DOTALL)
+    shape = re.escape(wide).replace(r"\*", ".*").replace(r"\?", ".")
+    return any(re.fullmatch(shape, name, re.DOTALL | re.IGNORECASE) for name in names)
 
 
 def is_control(path: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from towline_agent.errors import ToolError
+from towline_agent.project.mentioned import read_unasked
 from towline_agent.project.tag import wrap_text
 from towline_agent.workspaces.base import Workspace
 
@@ -50,7 +51,7 @@ async def _first(top: Workspace, place: str) -> tuple[str, str] | None:
     for name in INSTRUCTION_FILES:
         path = posixpath.normpath(posixpath.join(place, name))
         try:
-            file = await top.read(path)
+            file = await read_unasked(top, path)
         except ToolError:  # there is none, or none that may be read
             continue
         text = file.data.decode("utf-8-sig", "replace").replace("\0", "").strip()

@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from towline_agent.workspaces.lines import Opcode, compare_lines
+from towline_agent.workspaces.paths import name_in_line
 from towline_agent.workspaces.text import decode_text
 
 __all__ = ["DIFF_MAX_CHARS", "TextDiff", "diff_bytes"]
@@ -38,8 +39,8 @@ def diff_bytes(
     new = _lines(after)
     if old is None or new is None:
         return None
-    left = "/dev/null" if before is None else f"a/{source or path}"
-    right = "/dev/null" if after is None else f"b/{path}"
+    left = "/dev/null" if before is None else f"a/{name_in_line(source or path)}"
+    right = "/dev/null" if after is None else f"b/{name_in_line(path)}"
     pieces = [f"--- {left}\n+++ {right}\n"]
     room = DIFF_MAX_CHARS
     opcodes = compare_lines(old, new)

@@ -54,6 +54,13 @@ _FIXED: Final = {
     "GIT_EDITOR": "true",
     # or to answer.
     "GIT_TERMINAL_PROMPT": "0",
+    # A folder that only looks like a repository may name programs in its settings, and so may those
+    # of a folder that somebody has sent us: reading must not start them.
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
     "DEBIAN_FRONTEND": "noninteractive",
     "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",

@@ -137,6 +137,10 @@ class LocalWorkspace:
         """
         return await FILES.run(lambda: self._open_folder(path))
 
+    async def tell_limits(self) -> str:
+        """What programs may do here, as sentences for a model (A4.10)."""
+        return await FILES.run(self.confinement.describe)
+
     def grant(self, paths: frozenset[str]) -> Self:
         """The same folder, with these real, absolute paths outside reachable too."""
         granted = copy.copy(self)

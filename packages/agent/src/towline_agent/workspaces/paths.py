@@ -14,6 +14,7 @@ __all__ = [
     "failed_undo",
     "holds_too_much",
     "moved_into_itself",
+    "name_in_line",
     "stands_already",
     "too_big",
     "too_big_to_write",
@@ -55,6 +56,11 @@ _PROGRAM_REASONS: Final = {
     "script, name its interpreter first.",
     errno.E2BIG: "The command line is longer than the system allows; pass less.",
 }
+
+
+def name_in_line(path: str) -> str:
+    """A path as a part of one line: what a name holds must not look like lines of its own."""
+    return path.replace("\n", "\\n").replace("\r", "\\r")
 
 
 def failed_path(path: str, error: OSError) -> ToolError:

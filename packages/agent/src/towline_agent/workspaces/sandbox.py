@@ -229,6 +229,19 @@ class Confinement:
             )
         return found
 
+    def describe(self) -> str:
+        """What a model should know of it before it plans (A4.10). Blocks at the first time."""
+        try:
+            found = self.find()
+        except ToolError as error:
+            return error.message
+        if found.kind == "none":
+            return "Programs run without a sandbox: they can change and reach what the person can."
+        return (
+            "Programs run in a sandbox: they write in this folder and in temporary files of their "
+            "own alone, and reach the network only when you ask for it and it is allowed."
+        )
+
     def tell(self, *, network: bool) -> str:
         """What a person should know before they allow a program; empty when it is fenced in.
 

@@ -182,6 +182,7 @@ def run(
     when something was denied since nobody could be asked, 4 when a bound ended it, 130 after
     Ctrl+C.
     """
+    from towline.cli.ending import heed_end
     from towline.cli.run import RunWish, run_once
 
     wish = RunWish(
@@ -193,7 +194,7 @@ def run(
         as_json=as_json,
     )
     try:
-        _run(run_once(wish, answer=Console(highlight=False)))
+        _run(heed_end(run_once(wish, answer=Console(highlight=False))))
     except UsageError as error:
         _fail(error.message, code=2)  # as for an option that is not known
 

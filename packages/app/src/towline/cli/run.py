@@ -18,14 +18,22 @@ from towline.cli.run_screen import JsonLines, Output, RunScreen
 from towline.cli.visible import show_visible
 from towline.local import FetchProgress
 from towline.models import Models, find_model
-from towline.paths import find_paths
+from towline.paths import Paths, find_paths
 from towline.picks import Picks
 from towline.providers.reach import open_reach
 from towline_agent import MODES, Agent, LocalWorkspace, find_instructions, find_tools
 from towline_protocol import Limits, Text, TowlineError, UsageError
-from towline_server import OWNER, Policies, load_config
+from towline_server import OWNER, Config, Policies, load_config
 
-__all__ = ["CUT_SHORT", "DENIED", "RunWish", "follow_run", "run_once", "say_loading"]
+__all__ = [
+    "CUT_SHORT",
+    "DENIED",
+    "RunWish",
+    "follow_run",
+    "open_workspace",
+    "run_once",
+    "say_loading",
+]
 
 CUT_SHORT: Final = 4
 """The exit code when a bound ended the turn: steps, cost, time or the length of an answer."""
@@ -71,9 +79,10 @@ async def run_once(
     told = told or Console(stderr=True, highlight=False)
     given = read_input(sys.stdin.fileno() if stdin is None else stdin)
     here = Path.cwd()
-    prompt = await make_prompt(wish.prompt, given, LocalWorkspace(here))
     paths = find_paths()
     config = load_config(paths.config_file, os.environ, data_dir=paths.data_dir)
+    workspace = open_workspace(here, paths, config)
+    prompt = await make_prompt(wish.prompt, given, workspace)
     picks, reach = Picks(config.data_dir), open_reach()
     choice = await find_model(
         wish.model or config.model, reach.environ, picks=picks, stored=reach.stored
@@ -95,7 +104,7 @@ async def run_once(
                 await models.local.start()
         connection = await models.connect(choice.model)
         fallbacks = [(await models.connect(name)).provider for name in config.fallbacks]
-        words = await find_instructions(LocalWorkspace(here))
+        words = await find_instructions(workspace)
         policies = Policies(config.data_dir, config.rules_file)
         stack.callback(policies.close)
         # "Always" is for sessions: a run ends, and nobody looks at what it has stored.
@@ -108,6 +117,7 @@ async def run_once(
             name=NAME,
             instructions="\n\n".join(part for part in (INSTRUCTIONS, words) if part),
             tools=tools_for(found.tools, connection.provider.model),
+            root=workspace,
             mode=wish.mode,
             policy=lambda: policy,
             limits=limits,
@@ -139,6 +149,12 @@ async def follow_run(agent: Agent, prompt: str | Sequence[Text], output: Output)
     if output.denied:
         return DENIED
     return 0 if result is not None and result.stop_reason == "end_turn" else CUT_SHORT
+
+
+def open_workspace(folder: Path, paths: Paths, config: Config) -> LocalWorkspace:
+    """The folder of a run; towline's own files are no part of it (A5.8), and `sandbox` counts."""
+    own = (config.data_dir, paths.data_dir, paths.config_file, paths.run_file)
+    return LocalWorkspace(folder, hidden=tuple(dict.fromkeys(own)), sandbox=config.sandbox)
 
 
 def _check(wish: RunWish) -> Limits:

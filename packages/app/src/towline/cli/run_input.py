@@ -9,7 +9,7 @@ from towline_agent import (
     Workspace,
     cut_lines,
     find_mentions,
-    is_secret,
+    read_unasked,
     wrap_text,
 )
 from towline_protocol import Text, UsageError
@@ -86,11 +86,9 @@ async def make_prompt(
 async def _show(
     workspace: Workspace, path: str, lines: str | None, first: int | None, last: int | None
 ) -> str | None:
-    if is_secret(path):  # naming it is no leave to send it away (A5.67)
-        return None
     try:
-        data = (await workspace.read(path)).data
-    except ToolError:  # it is a word, then
+        data = (await read_unasked(workspace, path)).data
+    except ToolError:  # it is a word, then; naming a secret is no leave to send it away (A5.67)
         return None
     if b"\0" in data:
         return None

@@ -1,7 +1,10 @@
 """What `towline run` prints: the answer where answers go, all else beside it."""
 
 import asyncio
+import contextlib
+import os
 import sys
+import threading
 from typing import Final, Protocol
 
 from rich.console import Console
@@ -26,6 +29,7 @@ from towline_protocol import (
 __all__ = ["JsonLines", "Output", "RunScreen"]
 
 _ANSWERS: Final = {"y": "allow_once", "s": "allow_session", "a": "allow_always", "n": DENY}
+_LINE_BYTES: Final = 4096
 _WORDS: Final = {
     "allow_once": "[y]es",
     "allow_session": "for this [s]ession",
@@ -128,10 +132,9 @@ class RunScreen:
                 self._told.print(f"[dim]{escape(rule)}[/dim]", soft_wrap=True, emoji=False)
         offered = [option.id for option in request.options]
         words = ", ".join(_WORDS.get(option, option) for option in offered)
-        loop = asyncio.get_running_loop()
         while True:
             self._told.print(f"Allow? {words}: ", end="", markup=False)
-            said = (await loop.run_in_executor(None, sys.stdin.readline)).strip().lower()
+            said = (await _read_line(sys.stdin.fileno())).strip().lower()
             chosen = _ANSWERS.get(said[:1], "")
             if not said:
                 return DENY
@@ -155,6 +158,24 @@ class RunScreen:
         if self._in_text:
             self._answer.print()
         self._in_text = False
+
+
+async def _read_line(fd: int) -> str:
+    """A line of a terminal, which hands over one at a time; empty at its end."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[bytes] = loop.create_future()
+
+    def read() -> None:
+        try:
+            found = os.read(fd, _LINE_BYTES)
+        except OSError:  # the terminal is gone
+            found = b""
+        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits for it
+            loop.call_soon_threadsafe(lambda: line.done() or line.set_result(found))
+
+    # A daemon, since a read of a terminal cannot be called off: Ctrl+C must not wait for Enter.
+    threading.Thread(target=read, daemon=True).start()
+    return (await line).decode(errors="replace")
 
 
 class JsonLines:

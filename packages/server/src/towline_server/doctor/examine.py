@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from towline_agent import Checkpoints, ToolError
 from towline_protocol import SessionId, format_time
 from towline_server.doctor.database import (
     check_lineage_note,
@@ -18,6 +19,7 @@ from towline_server.doctor.finding import Finding, Progress, fault, fine, warnin
 from towline_server.doctor.log_look import look_at_log, read_row
 from towline_server.doctor.store_file import check_file, open_reader
 from towline_server.doctor.tables import PAGE, check_tables
+from towline_server.sessions.kept_files import CHECKPOINTS
 from towline_server.store.failures import explain_failure
 from towline_server.store.sqlite_store import STORE_FILE
 from towline_server.store.statements import load_statements
@@ -28,6 +30,7 @@ AHEAD_MS: Final = 60_000
 """Milliseconds that the newest event may lie ahead of the clock: clocks of one machine differ by
 less, whatever sets them."""
 
+_SHOWN: Final = 3  # damages that are told one by one
 _SQL: Final = load_statements("doctor")
 
 Listed = tuple[int, SessionId]
@@ -63,6 +66,30 @@ def examine_store(
             f"The file {str(file)!r} is damaged, or is no store of towline: {error}.",
             repair="copy row by row what can be read into a new file, if it can be read at all",
         )
+    yield from _check_checkpoints(folder)
+
+
+def _check_checkpoints(folder: Path) -> Iterator[Finding]:
+    """What was kept of files, to undo turns (A5.71); nothing where nothing ever was."""
+    kept = Checkpoints(folder / CHECKPOINTS, now_ms=lambda: 0)
+    if not kept.there:
+        return
+    try:
+        damages = kept.damages()
+    except ToolError:
+        damages = ["It cannot be read at all."]
+    finally:
+        kept.close()
+    if not damages:
+        yield fine("checkpoints", "What was kept of files is whole.")
+        return
+    more = f" And {len(damages) - _SHOWN} more." if len(damages) > _SHOWN else ""
+    yield warning(
+        "checkpoints",
+        f"What was kept of files, to undo turns, is damaged. {' '.join(damages[:_SHOWN])}{more} "
+        f"Turns that need it cannot be undone; conversations are not touched by this. To begin "
+        f"anew, stop the server and move {str(folder / CHECKPOINTS)!r} away.",
+    )
 
 
 def _examine(

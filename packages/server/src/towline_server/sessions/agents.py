@@ -200,10 +200,20 @@ class Agents:
         fallbacks = tuple([(await self._line(name))[0] for name in others])
         cwd = view.cwd or "."
         workspace = LocalWorkspace(cwd, hidden=self._hidden, sandbox=self._sandbox, keeper=keeper)
-        words = "" if line.model.bare_prompt else await self.projects.instructions(cwd)
+        words = limits_told = ""
+        if not line.model.bare_prompt:
+            words = await self.projects.instructions(cwd)
+            limits_told = await workspace.tell_limits()
         return Plan(
             provider=line,
-            system=system_prompt(spec.name, spec.instructions, workspace, project=words),
+            system=system_prompt(
+                spec.name,
+                spec.instructions,
+                workspace,
+                project=words,
+                mode=view.mode,
+                limits=limits_told,
+            ),
             tools=_with_own(spec, line.model, tools),
             workspace=workspace,
             clock=self._clock,

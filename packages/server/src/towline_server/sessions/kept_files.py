@@ -12,7 +12,10 @@ from towline_agent import Checkpoints, Keeper, KeptTurn, RevertOutcome, ToolErro
 from towline_protocol import FileChange, SessionId, TurnId
 from towline_server.errors import StoreError
 
-__all__ = ["KeptFiles"]
+__all__ = ["CHECKPOINTS", "KeptFiles"]
+
+CHECKPOINTS: Final = "checkpoints"
+"""The folder in the data folder that holds what is kept of files."""
 
 _log: Final = logging.getLogger("towline.server")
 _T = TypeVar("_T")

@@ -15,6 +15,7 @@ from towline_agent import (
     find_mentions,
     find_paths,
     is_secret,
+    read_unasked,
     suggest_starts,
 )
 from towline_protocol import Block, CommandInfo, File, Image, Text, UsageError
@@ -190,10 +191,9 @@ class Projects:
     ) -> Block | None:
         """A mentioned file as a block; first as it was written, since names may look like lines."""
         for path, lines in ((mention.plain, None), (mention.path, mention.lines)):
-            if self._secret(path):
-                continue
             try:
-                return await _load_one(user, workspace, path, lines, mention, files)
+                data = (await read_unasked(workspace, path, secret=self._secret)).data
+                return await _load_one(user, data, path, lines, mention, files)
             except (ToolError, UsageError, BodyTooLarge):  # no such file, none to be read, or empty
                 continue
         return None
@@ -201,13 +201,12 @@ class Projects:
 
 async def _load_one(
     user: str,
-    workspace: LocalWorkspace,
+    data: bytes,
     path: str,
     lines: str | None,
     mention: Mention,
     files: Files,
 ) -> Block | None:
-    data = (await workspace.read(path)).data
     if lines is not None and mention.first is not None and mention.last is not None:
         data = cut_lines(data.decode("utf-8-sig", "replace"), mention.first, mention.last).encode()
     if len(data) > MAX_FILE:

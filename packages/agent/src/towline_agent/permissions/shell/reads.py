@@ -45,7 +45,7 @@ _FACTS: Final = {
             "cat", "head", "tail", "wc", "nl", "tac", "rev", "cut", "paste", "fold", "expand",
             "unexpand", "comm", "cmp", "join", "ls", "dir", "vdir", "stat", "du", "df", "realpath",
             "readlink", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum",
-            "b2sum", "cksum", "sum", "od", "hexdump", "strings", "column", "size", "nm", "tsort",
+            "b2sum", "cksum", "sum", "od", "hexdump", "column", "tsort",
         ),
         _PLAIN,
     ),
@@ -73,7 +73,7 @@ _FACTS: Final = {
     "egrep": _Facts(skip=1),
     "fgrep": _Facts(skip=1),
     "rg": _Facts("z", ("pre", "pre-glob", "search-zip", "hostname-bin"), skip=1),
-    "sort": _Facts("oTS", ("output", "compress-program", "temporary-directory")),
+    "sort": _Facts("oTS", ("output", "compress-program", "temporary-directory", "files0-from")),
     "uniq": _Facts(most=1),
     "tree": _Facts("oR", ("output",)),
     "find": _Facts(
@@ -127,12 +127,20 @@ _GIT_LISTS: Final = {
 _VERSIONS: Final = frozenset({"--version", "-V", "version"})
 _VERSIONED: Final = frozenset(
     {
-        "python", "python3", "node", "npm", "cargo", "rustc", "go", "gcc", "clang", "make", "uv",
-        "pip", "ruff", "pytest", "git", "java", "ruby", "perl", "bash", "docker", "cmake",
+        "python", "python3", "node", "npm", "gcc", "clang", "make", "uv", "pip", "ruff", "git",
+        "java", "ruby", "perl", "bash", "docker", "cmake",
     }
 )  # fmt: skip
+"""Programs that a project's files have no say in: `cargo` and `go` begin by the tool chain that
+the folder asks for, and `pytest` may load what it holds."""
 _SED_PRINT: Final = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
 _SET: Final = re.compile(r"[-+][euxo]+|pipefail|errexit|nounset|xtrace")
+_FIND_BEGIN: Final = re.compile(r"-[HLP]|-O\d*")
+"""Options of `find` that stand before its paths."""
+_NO_PATTERN: Final = ("regexp", "file", "files", "search-path", "base-directory", "ignore-file")
+"""Long options with which the first operand is no pattern, or that take a path as the next word."""
+_MODULES: Final = re.compile(r"\b(import|include)\b")
+"""By these a filter of `jq` reads other files."""
 
 
 def find_read(name: str, words: Sequence[Word]) -> Read | None:
@@ -157,11 +165,22 @@ def find_read(name: str, words: Sequence[Word]) -> Read | None:
     facts = _FACTS.get(name)
     if facts is None or not (whole or facts.loose):
         return None
-    if name == "find":  # its paths stand before its tests
-        ends = [place for place, value in enumerate(known) if value[:1] in ("-", "(", "!", ",")]
-        read = _read_known(facts, words, known)
-        return None if read is None else Read(tuple(known[: ends[0]]) if ends else tuple(known))
+    if name == "find":
+        return None if _read_known(facts, words, known) is None else _read_find(known)
+    if name == "jq" and any(_MODULES.search(value) for value in known):
+        return None
     return _read_known(facts, words, known)
+
+
+def _read_find(known: list[str]) -> Read | None:
+    """The paths of `find` stand before its tests."""
+    start = 0
+    while start < len(known) and _FIND_BEGIN.fullmatch(known[start]):
+        start += 1
+    if known[start : start + 1] in (["-D"], ["--"]):
+        return None
+    ends = [n for n, value in enumerate(known[start:]) if value[:1] in ("-", "(", "!", ",")]
+    return Read(tuple(known[start:][: ends[0]] if ends else known[start:]))
 
 
 def _options(values: Sequence[str]) -> list[str]:
@@ -186,10 +205,21 @@ def _read_known(facts: _Facts, words: Sequence[Word], known: list[str]) -> Read 
         return None
     if not facts.paths:
         return Read()
-    skipped = 0 if any(option[:2] in ("-e", "-f") for option in options) else facts.skip
+    skipped = 0 if any(_takes_no_pattern(option) for option in options) else facts.skip
     inside = [option.split("=", 1)[1] for option in options if "=" in option]
     glued = [option[2:] for option in options if option[:2] in ("-f", "-C") and option[2:]]
     return Read((*operands[skipped:], *inside, *glued))
+
+
+def _takes_no_pattern(option: str) -> bool:
+    """Whether the first operand may be a path too: an option holds the pattern, or asks for none.
+
+    Letters may stand together, as in `-ie`, and long options may be cut short.
+    """
+    if option.startswith("--"):
+        key = option[2:].split("=", 1)[0]
+        return any(long.startswith(key) for long in _NO_PATTERN)
+    return not {"e", "f", "C"}.isdisjoint(option[1:])
 
 
 def _does_more(option: str, facts: _Facts) -> bool:

@@ -50,7 +50,8 @@ _RULERS: Final = re.compile(
     r"GLOBIGNORE|PYTHON.*|PERL.*|RUBY.*|NODE_.*|JAVA_.*|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|GO.*FLAGS|"
     r"RUSTC.*|CARGO_.*|MAKEFLAGS|GNUMAKEFLAGS|CC|CXX|LD|AR|PAGER|.*_PAGER|MANPAGER|EDITOR|VISUAL|"
     r"BROWSER|LESS.*|SSH_.*|HOME|XDG_.*|npm_config_.*|NPM_CONFIG_.*|PIP_.*|UV_.*|SHELL|ZDOTDIR|"
-    r"FPATH|TOWLINE_.*|GCONV_PATH|LOCPATH|NLSPATH|TERMINFO.*|MALLOC_.*|GLIBC_TUNABLES|OPENSSL_.*"
+    r"FPATH|TOWLINE_.*|GCONV_PATH|LOCPATH|NLSPATH|TERMINFO.*|MALLOC_.*|GLIBC_TUNABLES|OPENSSL_.*|RIPGREP_.*|GREP_.*|"
+    r"RUSTUP_.*|GOTOOLCHAIN|RSYNC_.*|TAR_.*|.*_(OPTS|OPTIONS|CONFIG|CONFIG_PATH|CONFIG_FILE|RSH)"
 )
 """Variables that decide which programs run, or what they do."""
 _FREE: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty"})

@@ -13,6 +13,7 @@ from towline_agent.tools.builtin.place import locate, look_at
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import ToolContext
 from towline_agent.workspaces.base import DirEntry
+from towline_agent.workspaces.paths import name_in_line
 from towline_agent.workspaces.seen import Seen
 from towline_agent.workspaces.text import decode_text
 from towline_agent.workspaces.threads import FILES
@@ -213,6 +214,6 @@ def _show_entries(path: str, entries: list[DirEntry], limit: int) -> str:
 
 
 def _show_entry(entry: DirEntry) -> str:
-    name = entry.name.replace("\n", "\\n").replace("\r", "\\r")
+    name = name_in_line(entry.name)
     forms = {"dir": f"{name}/", "link": f"{name} (link)"}
     return forms.get(entry.kind, f"{name} ({entry.size} bytes)")

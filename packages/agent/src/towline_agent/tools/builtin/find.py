@@ -11,6 +11,7 @@ from towline_agent.tools.search.glob import compile_glob
 from towline_agent.tools.search.hits import sort_key
 from towline_agent.tools.tool import ToolContext
 from towline_agent.workspaces.base import DirEntry
+from towline_agent.workspaces.paths import name_in_line
 from towline_agent.workspaces.threads import FILES
 
 __all__ = ["FILES_SHOWN", "find_files"]
@@ -76,7 +77,7 @@ def _show(chosen: Sequence[DirEntry], skip: int, limit: int) -> str:
     shown: list[str] = []
     room = limit - _FOOTER_CHARS
     for entry in chosen[skip : skip + FILES_SHOWN]:
-        line = entry.name.replace("\n", "\\n").replace("\r", "\\r")
+        line = name_in_line(entry.name)
         line = f"{line}/" if entry.kind == "dir" else line
         room -= len(line) + 1
         if room < 0 and shown:

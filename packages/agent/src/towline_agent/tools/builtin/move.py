@@ -10,7 +10,7 @@ from towline_agent.tools.builtin.place import Spot, find_kind, locate
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import Look, ToolContext, ToolOutput
 from towline_agent.workspaces.base import MakeDir, Move, Remove, Workspace
-from towline_agent.workspaces.paths import whole_root
+from towline_agent.workspaces.paths import name_in_line, whole_root
 from towline_protocol import Preview
 
 __all__ = ["create_dir", "delete_path", "move_path", "rename_path"]
@@ -25,7 +25,7 @@ _BASES_MAX: Final = 50
 
 async def _look_create(context: ToolContext, arguments: dict[str, Any]) -> Look:
     spot = await locate(context, arguments["path"])
-    text = f"Make the folder {spot.path}"
+    text = f"Make the folder {name_in_line(spot.path)}"
     return Look(parts=(spot.part("write"),), preview=Preview(kind="text", text=text))
 
 
@@ -73,10 +73,11 @@ async def _plan_move(context: ToolContext, source: Spot, target: Spot, *, looks:
     if kind == "dir":
         inner = await _grave_parts(context.workspace, source, source, target)
     word = {"dir": "folder ", "link": "link "}.get(kind, "")
+    shown = [name_in_line(spot.path) for spot in (source, target)]
     return Plan(
         parts=(source.part("write"), target.part("write"), *inner),
         edits=(Move(source=source.path, target=target.path, expect=expect),),
-        preview=Preview(kind="text", text=f"Move {word}{source.path}\nto {target.path}"),
+        preview=Preview(kind="text", text=f"Move {word}{shown[0]}\nto {shown[1]}"),
         bases=bases,
         told=f"Moved {word}{source.path!r} to {target.path!r}.",
     )
@@ -189,13 +190,15 @@ async def _plan_delete(context: ToolContext, spot: Spot, recursive: bool, *, loo
         raise whole_root(spot.written)
     parts = (spot.part("write"),)
     if looks and spot.is_outside:
-        preview = Preview(kind="text", text=f"Delete {spot.path}, with all in it if it is a folder")
+        preview = Preview(
+            kind="text", text=f"Delete {name_in_line(spot.path)}, with all in it if it is a folder"
+        )
         return Plan(parts=parts, edits=(), preview=preview, bases={}, told="")
     kind = await _check_there(context.workspace, spot)
     if kind == "dir":
         return await _plan_delete_dir(context, spot, recursive)
     bases = await _base(context.workspace, spot, kind)
-    preview = Preview(kind="text", text=f"Delete the {kind} {spot.path}")
+    preview = Preview(kind="text", text=f"Delete the {kind} {name_in_line(spot.path)}")
     if bases:
         data = (await context.workspace.read(spot.path)).data
         preview = await preview_files([(spot.path, spot.path, data, None)])
@@ -221,10 +224,10 @@ async def _plan_delete_dir(context: ToolContext, spot: Spot, recursive: bool) ->
     for entry in files if len(files) <= _BASES_MAX else ():
         path = posixpath.join(spot.path, entry.name)
         bases |= await _base(workspace, Spot(path, path, path), entry.kind)
-    names = [entry.name for entry in files[:_NAMES_SHOWN]]
+    names = [name_in_line(entry.name) for entry in files[:_NAMES_SHOWN]]
     left = len(files) - len(names)
     some = "or more " if found.truncated else ""
-    head = f"Delete the folder {spot.path} with all in it: {len(files)} {some}files"
+    head = f"Delete the folder {name_in_line(spot.path)} with all in it: {len(files)} {some}files"
     tail = [f"and {left} more"] if left else []
     inner = await _grave_parts(workspace, spot, spot)
     return Plan(

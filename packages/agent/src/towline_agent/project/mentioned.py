@@ -1,0 +1,39 @@
+"""Files that go to a model with no call of a tool, so that nobody is asked about them (A5.67)."""
+
+import os
+from collections.abc import Callable
+
+from towline_agent.errors import ToolDenied
+from towline_agent.permissions.secret import is_secret
+from towline_agent.workspaces.base import FileData, Workspace
+from towline_agent.workspaces.threads import FILES
+
+__all__ = ["read_unasked"]
+
+
+async def read_unasked(
+    workspace: Workspace, path: str, *, secret: Callable[[str], bool] = is_secret
+) -> FileData:
+    """A file, unless it may hold secrets: by its own name, or by the one that a link leads to.
+
+    Args:
+        workspace: Where it stands.
+        path: The path as it was written.
+        secret: Whether a path is a secret one.
+
+    Raises:
+        ToolDenied: It may hold secrets, or lies outside.
+        ToolError: It cannot be read.
+    """
+    root = workspace.root
+    leads = await FILES.run(lambda: _follow(root, path))
+    if secret(path) or secret(leads):
+        raise ToolDenied(f"{path!r} may hold secrets, so it is not shown unasked.")
+    return await workspace.read(path)
+
+
+def _follow(root: str, path: str) -> str:
+    try:
+        return os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - `pathlib` refuses no NUL
+    except ValueError:  # no path at all, which reading tells
+        return path
