@@ -9,7 +9,6 @@ import { newKey } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { useNow } from "../hooks/useNow.ts";
-import { changesOf } from "../tools/tool_text.ts";
 import { headingOf, PermissionSheet } from "./PermissionSheet.tsx";
 import { QuestionCard } from "./QuestionCard.tsx";
 
@@ -102,6 +101,17 @@ function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
 /** What of a preview stands in the few lines of the card: of a diff the changes, not its head. */
 function peekOf({ preview }: PermissionRequested): string {
   return (preview.kind === "diff" && changesOf(preview.text)) || preview.text;
+}
+
+/** What a unified diff changes: the path of each file, and its lines that come and go. */
+function changesOf(diff: string): string {
+  const heads = /^--- (?:a\/)?(.*)\n\+\+\+ (?:b\/)?(.*)$/gm;
+  return diff
+    .replace(heads, (_, old: string, path: string) => `+${path === "/dev/null" ? old : path}\0`)
+    .split("\n")
+    .filter((line) => /^[+-]/.test(line))
+    .map((line) => (line.endsWith("\0") ? line.slice(1, -1) : line))
+    .join("\n");
 }
 
 /** The state of answering one request. */

@@ -60,17 +60,6 @@ function lastLine(text: string): string {
   return text.trimEnd().split("\n").at(-1)?.trim() ?? "";
 }
 
-/** What a unified diff changes: the path of each file, and its lines that come and go. */
-export function changesOf(diff: string): string {
-  const heads = /^--- (?:a\/)?(.*)\n\+\+\+ (?:b\/)?(.*)$/gm;
-  return diff
-    .replace(heads, (_, old: string, path: string) => `+${path === "/dev/null" ? old : path}\0`)
-    .split("\n")
-    .filter((line) => /^[+-]/.test(line))
-    .map((line) => (line.endsWith("\0") ? line.slice(1, -1) : line))
-    .join("\n");
-}
-
 /** Arguments as indented JSON; text that is no JSON stays as the model wrote it. */
 export function prettyArguments(text: string): string {
   try {
