@@ -82,6 +82,15 @@ describe("a permission", () => {
     if (kind === "new_kind") expect(dialog().getAttribute("aria-label")).toBe(`Allow “${shown}”?`);
   });
 
+  test.each([
+    ["--- a/p.sql\n+++ b/p.sql\n@@ -3,3 +3,3 @@\n one\n--- two\n+-- 2\n", "p.sql\n--- two\n+-- 2"],
+    ["--- a/p.sql\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "p.sql\n-one"],
+    ["old mode 100644\nnew mode 100755", "old mode 100644\nnew mode 100755"],
+  ])("shows what an edit changes before it is reviewed", async (text, shown) => {
+    await ask({ ...REQUEST, preview: { kind: "diff", text } });
+    expect(on.screen.text(".request-peek")).toBe(shown);
+  });
+
   test("that cannot be read whole can only be denied", async () => {
     await ask({ ...REQUEST, preview: { ...REQUEST.preview, truncated: true } });
     await on.screen.settle(400);

@@ -98,7 +98,7 @@ def test_without_standard_input_it_says_what_is_missing_in_one_line(
 @pytest.mark.slow
 def test_a_run_without_standard_input_asks_nobody(headless_environ: dict[str, str]) -> None:
     run = _shell(headless_environ, "run Hi --model nobody/x <&-")
-    assert run.returncode == 1
+    assert run.returncode == 2
     (said,) = run.stderr.splitlines()
     assert said.startswith("towline: ")
 

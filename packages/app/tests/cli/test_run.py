@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from io import StringIO
@@ -144,7 +145,9 @@ async def test_what_nobody_could_allow_is_denied_and_told_by_the_exit_code() -> 
     agent = _agent(call("blow"), "I could not.", mode="ask")
     assert await follow_run(agent, "Look", RunScreen(answer[0], told[0])) == DENIED
     assert answer[1].getvalue() == "I could not.\n"
-    assert "denied" in told[1].getvalue()
+    first, hint = told[1].getvalue().splitlines()
+    assert re.fullmatch(r"· blow — denied: It \w+ .+\.", first)
+    assert "--mode accept_edits" in hint
 
 
 async def test_a_bound_that_ends_it_is_told_by_the_exit_code() -> None:

@@ -96,7 +96,7 @@ def test_trust_is_forgotten(desk: Desk) -> None:
     code, _ = desk.trust(forget=True)
     assert code == 0
     assert not desk.trusted
-    assert desk.list() == ""
+    assert desk.list() == "No folder is trusted.\n"
 
 
 def test_what_cannot_be_read_whole_is_not_trusted(desk: Desk) -> None:

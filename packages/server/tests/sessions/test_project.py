@@ -182,7 +182,10 @@ async def test_a_projects_commands_count_once_it_is_trusted_and_the_users_own_go
     (theirs / "Bad Name.md").write_text("x")
     (theirs / "init.md").write_text("Not ours")
     wary = Projects((root,), commands=own)
-    assert [c.name for c in (await wary.commands(str(root)))[0]] == ["both", "init"]
+    listed, told = await wary.commands(str(root))
+    assert [c.name for c in listed] == ["both", "init"]
+    assert len(told) == 1
+    assert "towline trust" in told[0]
     with pytest.raises(Rejected, match="no command 'only'"):
         await wary.command(str(root), "only")
     policies = Policies(None)

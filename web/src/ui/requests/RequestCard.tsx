@@ -77,7 +77,7 @@ function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
           {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
         </span>
       </div>
-      <p class="request-peek">{visible(request.preview.text)}</p>
+      <p class="request-peek">{visible(peekOf(request))}</p>
       {refused && (
         <p class="complaint" role="alert">
           {t("ask.failed", { message: visible(refused) })}
@@ -96,6 +96,22 @@ function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
       )}
     </section>
   );
+}
+
+/** What of a preview stands in the few lines of the card: of a diff the changes, not its head. */
+function peekOf({ preview }: PermissionRequested): string {
+  return (preview.kind === "diff" && changesOf(preview.text)) || preview.text;
+}
+
+/** What a unified diff changes: the path of each file, and its lines that come and go. */
+function changesOf(diff: string): string {
+  const heads = /^--- (?:a\/)?(.*)\n\+\+\+ (?:b\/)?(.*)$/gm;
+  return diff
+    .replace(heads, (_, old: string, path: string) => `+${path === "/dev/null" ? old : path}\0`)
+    .split("\n")
+    .filter((line) => /^[+-]/.test(line))
+    .map((line) => (line.endsWith("\0") ? line.slice(1, -1) : line))
+    .join("\n");
 }
 
 /** The state of answering one request. */

@@ -16,7 +16,7 @@ from rich.text import Text
 from towline import __version__
 from towline.cli.command import name_command
 from towline.cli.visible import show_visible
-from towline_protocol import TowlineError
+from towline_protocol import TowlineError, UsageError
 
 __all__ = ["main"]
 
@@ -83,11 +83,11 @@ class _VisibleFormatter(logging.Formatter):
         return show_visible(super().format(record))
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = 1) -> NoReturn:
     """End with one line for a person; others may have written parts of it."""
     line = Text.assemble(("towline:", "bold red"), " ", show_visible(name_command(message)))
     _err.print(line, soft_wrap=True, highlight=False)
-    sys.exit(1)
+    sys.exit(code)
 
 
 def _open_missing() -> None:
@@ -176,9 +176,11 @@ def run(
 ) -> None:
     """Do one turn in this folder, without a server.
 
-    The answer goes to standard output and all else beside it. What is piped in is attached. It
-    exits with 0 when it is done, 1 when it failed, 3 when something was denied since nobody could
-    be asked, 4 when a bound ended it, 130 after Ctrl+C.
+    The answer goes to standard output and all else beside it. What is piped in is attached.
+
+    It exits with 0 when it is done, 1 when it failed, 2 when the command line does not hold, 3
+    when something was denied since nobody could be asked, 4 when a bound ended it, 130 after
+    Ctrl+C.
     """
     from towline.cli.ending import heed_end
     from towline.cli.run import RunWish, run_once
@@ -191,7 +193,10 @@ def run(
         max_steps=max_steps,
         as_json=as_json,
     )
-    _run(heed_end(run_once(wish, answer=Console(highlight=False))))
+    try:
+        _run(heed_end(run_once(wish, answer=Console(highlight=False))))
+    except UsageError as error:
+        _fail(error.message, code=2)  # as for an option that is not known
 
 
 @app.command()

@@ -37,6 +37,11 @@ _WORDS: Final = {
     DENY: "[n]o",
 }
 
+_DENIED_HINT: Final = (
+    "· What asks is denied where nobody can answer; `--mode accept_edits`, `--mode auto` or a rule "
+    "in permissions.toml lets more pass."
+)
+
 
 class Output(Protocol):
     """Where a run is shown. Nothing that it is given makes it raise."""
@@ -70,6 +75,7 @@ class RunScreen:
         self._answer = answer
         self._told = told
         self._titles: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
         self._in_text = False
 
     def show(self, event: Event) -> None:
@@ -79,9 +85,10 @@ class RunScreen:
                 self._text(event.text)
             case ToolProposed():
                 self._titles[event.call] = event.title
+            case PermissionRequested():
+                self._reasons[event.call] = event.reason or ""
             case ToolEnded():
-                title = self._titles.get(event.call, event.call)
-                self.line(f"· {show_line(title)} — {event.status}")
+                self._ended(event)
             case PermissionResolved(by="nobody"):
                 self.denied += 1
             case Waiting():
@@ -96,6 +103,8 @@ class RunScreen:
     def end(self, result: AgentResult[None] | None) -> None:
         """End the line that streamed text stands in; write the answer where it did not stream."""
         self._end_text()
+        if self.denied:
+            self.line(_DENIED_HINT)
         if result is not None and not self._answer.is_terminal and result.final_message:
             self._answer.file.write(result.final_message.rstrip("\n") + "\n")
             self._answer.file.flush()
@@ -131,6 +140,12 @@ class RunScreen:
                 return DENY
             if chosen in offered:
                 return chosen
+
+    def _ended(self, event: ToolEnded) -> None:
+        title = self._titles.get(event.call, event.call)
+        reason = self._reasons.pop(event.call, "") if event.status == "denied" else ""
+        said = f"{event.status}: {reason}" if reason else event.status
+        self.line(f"· {show_line(title)} — {show_line(said)}")
 
     def _text(self, text: str) -> None:
         if not self._answer.is_terminal:

@@ -64,7 +64,10 @@ def trust_folder(
 def list_trusted(console: Console, environ: Mapping[str, str] = os.environ) -> int:
     """Show the folders that a person trusts, and which of them have changed since."""
     policies = _open_policies(environ)
-    for record in policies.trusted_now():
+    trusted = policies.trusted_now()
+    if not trusted:
+        _say(console, "No folder is trusted.")
+    for record in trusted:
         still = policies.trust_now(record.folder).trusted
         _say(console, f"{record.folder}{'' if still else '  (changed since: not trusted)'}")
     return 0

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -86,7 +86,9 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
 
     def ready(server: Ready) -> None:
         warning = warn_of_plain_http(config)
-        _say_ready(console, server, choice, warning, background=options.background)
+        _say_ready(
+            console, server, choice, warning, roots=config.roots, background=options.background
+        )
         if choice.local:
             task = asyncio.create_task(_start_local(models, console, progress))
             background.add(task)
@@ -142,7 +144,13 @@ def _config(options: UpOptions, paths: Paths, environ: Mapping[str, str]) -> Con
 
 
 def _say_ready(
-    console: Console, server: Ready, choice: Choice, warning: str | None, *, background: bool
+    console: Console,
+    server: Ready,
+    choice: Choice,
+    warning: str | None,
+    *,
+    roots: Iterable[Path],
+    background: bool,
 ) -> None:
     console.print()
     console.print(f"  [bold]towline {__version__}[/bold] is up at [bold]{server.url}[/bold]")
@@ -155,6 +163,10 @@ def _say_ready(
         console.print(f"  [yellow]{escape(show_visible(warning))}[/yellow]", soft_wrap=True)
     if server.resumed:
         console.print(f"  Taken up again: {server.resumed} unfinished session(s).")
+    for number, root in enumerate(roots):
+        label = "       " if number else "Folder "
+        place = escape(show_visible(str(root)))
+        console.print(f"  {label}{place}", soft_wrap=True, emoji=False, highlight=False)
     console.print(f"  Model  {escape(show_visible(choice.model))}", emoji=False)
     console.print(f"         {escape(show_visible(choice.why))}", soft_wrap=True, emoji=False)
     console.print("  Stop   Ctrl+C\n")

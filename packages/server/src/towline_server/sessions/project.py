@@ -63,6 +63,8 @@ INIT: Final = OwnCommand(
 """What `/init` says."""
 
 _OWN_FOLDER: Final = Path(".towline") / "commands"
+_OWN_PREFIX: Final = f"{_OWN_FOLDER.as_posix()}/"
+_UNTRUSTED: Final = "Commands of this project count once `towline trust` was said in its folder."
 
 
 class Projects:
@@ -148,8 +150,10 @@ class Projects:
         Of two that are called the same the user's own counts.
         """
         found: dict[str, OwnCommand] = {INIT.name: INIT}
-        notices: list[str] = []
-        for folder, source in await self._command_folders(cwd):
+        trust = await self.policies.trust(cwd)
+        waits = not trust.trusted and any(name.startswith(_OWN_PREFIX) for name in trust.files)
+        notices = [_UNTRUSTED] if waits else []
+        for folder, source in self._command_folders(cwd, trusted=trust.trusted):
             read, told = await find_commands(folder, source)
             found = {**{command.name: command for command in read}, **found}
             notices += told
@@ -171,11 +175,11 @@ class Projects:
             reason="unknown_command",
         )
 
-    async def _command_folders(self, cwd: str) -> list[tuple[Path, str]]:
+    def _command_folders(self, cwd: str, *, trusted: bool) -> list[tuple[Path, str]]:
         found: list[tuple[Path, str]] = []
         if self._commands is not None:
             found.append((self._commands, "user"))
-        if (await self.policies.trust(cwd)).trusted:
+        if trusted:
             found.append((Path(cwd) / _OWN_FOLDER, "project"))
         return found
 
