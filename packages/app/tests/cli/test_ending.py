@@ -9,8 +9,10 @@ import pytest
 from rich.console import Console
 
 from towline.cli.ending import heed_end
+from towline.cli.reading import read_in_thread
+from towline.cli.run_input import read_input
 from towline.cli.run_screen import RunScreen
-from towline_protocol import CallId, Option, PermissionId, PermissionRequested, Preview
+from towline_protocol import CallId, Option, PermissionId, PermissionRequested, Preview, UsageError
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -71,3 +73,21 @@ async def test_a_question_at_a_terminal_is_answered_or_called_off(
     finally:
         os.close(person)
         os.close(terminal)
+
+
+async def test_a_pipe_that_never_ends_holds_nobody_up() -> None:
+    source, writer = os.pipe()
+    waiting = asyncio.create_task(read_in_thread(lambda: read_input(source)))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    async with asyncio.timeout(10):
+        await asyncio.wait([waiting])
+    assert waiting.cancelled()
+    os.write(writer, b"late")
+    os.close(writer)
+    with pytest.raises(UsageError):
+        await read_in_thread(_refuse)
+
+
+def _refuse() -> None:
+    raise UsageError("too much")

@@ -13,6 +13,7 @@ from rich.console import Console
 from towline.assistant import HELPERS, INSTRUCTIONS, NAME, tools_for
 from towline.cli.attach import find_server
 from towline.cli.command import name_command
+from towline.cli.reading import read_in_thread
 from towline.cli.run_input import make_prompt, read_input
 from towline.cli.run_screen import JsonLines, Output, RunScreen
 from towline.cli.visible import show_visible
@@ -77,7 +78,8 @@ async def run_once(
     """
     limits = _check(wish)
     told = told or Console(stderr=True, highlight=False)
-    given = read_input(sys.stdin.fileno() if stdin is None else stdin)
+    fd = sys.stdin.fileno() if stdin is None else stdin
+    given = await read_in_thread(lambda: read_input(fd))
     here = Path.cwd()
     paths = find_paths()
     config = load_config(paths.config_file, os.environ, data_dir=paths.data_dir)

@@ -1,15 +1,13 @@
 """What `towline run` prints: the answer where answers go, all else beside it."""
 
-import asyncio
-import contextlib
 import os
 import sys
-import threading
 from typing import Final, Protocol
 
 from rich.console import Console
 from rich.markup import escape
 
+from towline.cli.reading import read_in_thread
 from towline.cli.visible import show_line, show_prose, show_visible
 from towline_agent import AgentResult
 from towline_protocol import (
@@ -134,7 +132,8 @@ class RunScreen:
         words = ", ".join(_WORDS.get(option, option) for option in offered)
         while True:
             self._told.print(f"Allow? {words}: ", end="", markup=False)
-            said = (await _read_line(sys.stdin.fileno())).strip().lower()
+            line = await read_in_thread(lambda: _read_line(sys.stdin.fileno()))
+            said = line.decode(errors="replace").strip().lower()
             chosen = _ANSWERS.get(said[:1], "")
             if not said:
                 return DENY
@@ -160,22 +159,12 @@ class RunScreen:
         self._in_text = False
 
 
-async def _read_line(fd: int) -> str:
+def _read_line(fd: int) -> bytes:
     """A line of a terminal, which hands over one at a time; empty at its end."""
-    loop = asyncio.get_running_loop()
-    line: asyncio.Future[bytes] = loop.create_future()
-
-    def read() -> None:
-        try:
-            found = os.read(fd, _LINE_BYTES)
-        except OSError:  # the terminal is gone
-            found = b""
-        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits for it
-            loop.call_soon_threadsafe(lambda: line.done() or line.set_result(found))
-
-    # A daemon, since a read of a terminal cannot be called off: Ctrl+C must not wait for Enter.
-    threading.Thread(target=read, daemon=True).start()
-    return (await line).decode(errors="replace")
+    try:
+        return os.read(fd, _LINE_BYTES)
+    except OSError:  # the terminal is gone
+        return b""
 
 
 class JsonLines:
