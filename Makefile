@@ -157,7 +157,7 @@ docs: $(UV)
 	@$(BIN)/zensical build --clean --strict
 
 bench: dev-env
-	@for bench in loop.py 'agent.py --only us,bare' server.py client.py; do \
+	@for bench in loop.py 'agent.py --only us,bare' server.py client.py workspace.py; do \
 	  echo "--- bench/$$bench"; $(BIN)/python bench/$$bench || exit 1; done
 
 tasks: dev-env

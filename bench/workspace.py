@@ -11,10 +11,14 @@ from typing import Any, Final
 
 from server.figure import show_head, show_note
 from workspace.checkpoint import show_checkpoints
+from workspace.search import show_searches
+from workspace.symbols import show_symbols
 from workspace.walk import show_walks
 
 PARTS: Final[dict[str, Callable[..., Any]]] = {
     "walk": show_walks,
+    "search": show_searches,
+    "symbols": show_symbols,
     "checkpoint": show_checkpoints,
 }
 """Each part shows its figures; it is given `quick`, whether there is little time."""

@@ -7,7 +7,6 @@ processes of its own, walks the trees and ranks.
 Goals: cold at most 4 times the bare parse, warm below 300 ms.
 """
 
-import argparse
 import asyncio
 import random
 import resource
@@ -103,15 +102,9 @@ async def measure(root: Path, files: int) -> bool:
     return cold <= COLD_TIMES * bare and warm * 1000 <= WARM_MS
 
 
-def main() -> None:
+def show_symbols(*, quick: bool) -> None:
     """Measure in a folder of its own."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="a tenth of the files")
-    files = FILES // 10 if parser.parse_args().quick else FILES
+    files = FILES // 10 if quick else FILES
     with tempfile.TemporaryDirectory() as folder:
         met = asyncio.run(measure(Path(folder), files))
     print("goals met" if met else "goals missed")
-
-
-if __name__ == "__main__":
-    main()

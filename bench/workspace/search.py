@@ -3,9 +3,7 @@
 Goals: through `rg` at most 30 ms more than `rg` alone; without it at most 20 times as long.
 """
 
-import argparse
 import asyncio
-import os
 import random
 import resource
 import subprocess
@@ -92,11 +90,9 @@ def show(name: str, rg: Cost, ours: Cost, python: Cost) -> None:
         )
 
 
-def main() -> None:
+def show_searches(*, quick: bool) -> None:
     """Print a line for each pattern."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--turns", type=int, default=15)
-    turns: int = parser.parse_args().turns
+    turns = 5 if quick else 15
     rg = find_rg()
     if rg is None:
         raise SystemExit("There is no rg; install the wheel `ripgrep` to compare with it.")
@@ -124,9 +120,3 @@ def main() -> None:
                     with mock.patch.object(search, "find_rg", return_value=None):
                         rows["python"].append(measure(ours))
             show(name, *(best(costs) for costs in rows.values()))
-    load, cores = os.getloadavg()[0], os.cpu_count()
-    print(f"load {load:.1f} on {cores} cores; the clock tells only where nothing else runs")
-
-
-if __name__ == "__main__":
-    main()
