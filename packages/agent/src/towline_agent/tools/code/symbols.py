@@ -54,6 +54,10 @@ class GrammarMissing(ImportError):
     """The grammar of a language is not installed."""
 
 
+_ENDLESS_WORD: Final = re.compile(rb"\w{20000}")
+"""No name is so long, and looking for the end of one takes some grammars minutes."""
+
+
 def symbols(
     language: str, source: bytes, *, late: Callable[[], bool] = lambda: False
 ) -> tuple[Symbol, ...]:
@@ -69,6 +73,8 @@ def symbols(
         TimeoutError: `late` said so.
     """
     grammar = GRAMMARS[language]
+    if _ENDLESS_WORD.search(source):
+        return ()
     try:
         parser = _load(language)
     except ImportError as error:
