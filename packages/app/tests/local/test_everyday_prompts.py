@@ -2,6 +2,7 @@
 
 import pytest
 
+from towline.assistant import tools_for
 from towline.local.testing import require_model
 from towline.local_provider import LocalProvider
 from towline_agent import LOCAL_MODEL_FACTS, Request, StepAnswer, Toolset, builtin_tools, tool_specs
@@ -31,13 +32,14 @@ async def test_the_local_model_takes_the_right_tool_for_everyday_prompts(
 ) -> None:
     assert model_is_there
     provider = LocalProvider()
+    offered = tools_for(builtin_tools(), LOCAL_MODEL_FACTS)
     taken: dict[str, str | None] = {}
     try:
         for prompt in FIRST_CALL:
             request = Request(
                 model=provider.model.id,
                 messages=(Message("user", (Text(text=prompt),)),),
-                tools=tool_specs(Toolset(builtin_tools()), LOCAL_MODEL_FACTS),
+                tools=tool_specs(Toolset(offered), LOCAL_MODEL_FACTS),
                 max_tokens=48,
             )
             answer = await provider.step(request, lambda piece: None)

@@ -161,7 +161,7 @@ def _check_start(arguments: dict[str, Any]) -> None:
 async def read_file(
     context: ToolContext, path: str, start: int = 1, lines: _AtLeastOne = PAGE_LINES
 ) -> str:
-    """Read a text file. Each line is shown with its number.
+    """Read a text file from disk. Each line is shown with its number.
 
     Args:
         context: The call.

@@ -199,11 +199,11 @@ async def run_program(
     network: bool = False,
     background: bool = False,
 ) -> ToolOutput:
-    """Run one program in the working folder; no shell. What it leaves running ends with it.
+    """Run one program in the working folder and get its exit code and output. There is no shell.
 
     Args:
         context: The call.
-        command: Such as: python -m pytest -q
+        command: Program and arguments, such as: python -m pytest -q
         timeout_s: Until it is ended.
         stdin: Its input.
         network: It needs the network.
