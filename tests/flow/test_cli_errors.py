@@ -42,10 +42,10 @@ def _towline(home: Path, *arguments: str, **more: str) -> subprocess.CompletedPr
     )
 
 
-def _check_complaint(done: subprocess.CompletedProcess[str], *words: str) -> None:
+def _check_complaint(done: subprocess.CompletedProcess[str], *words: str, code: int = 1) -> None:
     """It failed with a sentence that holds the words, and no traceback."""
     said = done.stderr + done.stdout
-    assert done.returncode == 1, said
+    assert done.returncode == code, said
     assert "Traceback" not in said
     assert "towline:" in done.stderr
     for word in words:
@@ -130,7 +130,7 @@ def test_a_dead_provider_is_named_with_its_address(tmp_path: Path) -> None:
 
 def test_an_unknown_provider_is_told_with_those_that_exist(tmp_path: Path) -> None:
     done = _towline(tmp_path, "run", "hello", "--model", "nobody/none")
-    _check_complaint(done, "'nobody'", "openai")
+    _check_complaint(done, "'nobody'", "openai", code=2)  # the command line does not hold
 
 
 def test_stop_without_a_server_says_so(tmp_path: Path) -> None:
