@@ -194,6 +194,7 @@ async def test_the_server_sees_when_a_client_leaves() -> None:
         async with _line(proxy, _STREAM) as line:
             server.feed(_FRAMES[0])
             await line.until(b"id: 1")
+            assert not server.left.is_set()
         await server.left.wait()
 
 

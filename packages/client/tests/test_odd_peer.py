@@ -211,3 +211,4 @@ async def test_a_close_that_is_cancelled_anywhere_ends_the_line_all_the_same(ste
         left = asyncio.all_tasks() - before
         if left:
             await asyncio.wait(left)
+        assert session.closed

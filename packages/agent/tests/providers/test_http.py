@@ -302,6 +302,7 @@ def test_what_is_left_open_is_closed_from_outside(serving: Factory) -> None:
     asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(20)
     loop.call_soon_threadsafe(loop.stop)
     thread.join(20)
+    assert connection.lost.is_set()
     loop.close()
 
 

@@ -104,7 +104,7 @@ def test_every_statement_can_be_prepared() -> None:
     migrate(connection)
     for statement in load_statements("usage").values():
         values = [0] * statement.count("?")
-        connection.execute(f"EXPLAIN {statement}", values).fetchall()
+        assert connection.execute(f"EXPLAIN {statement}", values).fetchall()
 
 
 # a store from before

@@ -249,4 +249,4 @@ def test_json_that_nests_without_end_raises_nothing() -> None:
             body = f'{{"candidates":[{{"content":{{"parts":[{part}]}},"finishReason":"STOP"}}]}}'
             decoder = GeminiDecoder(PEER, GeminiFlags(), lambda _: None)
             decoder.feed(SseEvent(body.encode()))
-            decoder.finish()
+            assert isinstance(decoder.finish(), StepResult)

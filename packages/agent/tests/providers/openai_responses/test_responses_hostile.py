@@ -269,7 +269,7 @@ def test_whatever_stands_in_a_document_nothing_raises(value: Any) -> None:
 def test_whatever_bytes_come_there_is_one_result(data: bytes) -> None:
     decoder = ResponsesDecoder(PEER, lambda _: None)
     decoder.feed(SseEvent(data))
-    decoder.finish()
+    assert isinstance(decoder.finish(), StepResult)
     whole = ResponsesDecoder(PEER, lambda _: None)
     whole.read(data)
-    whole.finish()
+    assert isinstance(whole.finish(), StepResult)

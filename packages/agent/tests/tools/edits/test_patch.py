@@ -200,6 +200,6 @@ def test_any_text_is_a_patch_or_is_refused(text: str) -> None:
     for start in ("", "*** Begin Patch\n*** Update File: a\n", "--- a\n+++ a\n@@ -1 +1 @@\n"):
         try:
             for file in parse_patch(start + text):
-                apply_hunks("a\nb\n", file.hunks)
+                assert isinstance(apply_hunks("a\nb\n", file.hunks), str)
         except ToolInputInvalid:
             continue
