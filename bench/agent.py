@@ -136,10 +136,11 @@ def show_imports(peers: list[str], turns: tuple[int, int]) -> None:
 
 
 def show_distributions() -> None:
-    """The third-party distributions that `towline-agent` brings along on this machine."""
+    """The third-party distributions that `towline-agent` brings along, its extras left out."""
     command = [uv(), "tree", "--quiet", "--frozen", "--no-dev", "--package", "towline-agent"]
     run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    names = {line.strip("│├└─ ").split(" ")[0] for line in run.stdout.splitlines()}
+    needed = (line for line in run.stdout.splitlines() if "(extra:" not in line)
+    names = {line.strip("│├└─ ").split(" ")[0] for line in needed}
     others = sorted(name for name in names if name and not name.startswith(("towline", "(")))
     goal = verdict(len(others), DISTRIBUTIONS_GOAL)
     print(f"\ntowline-agent brings {len(others)} third-party distributions ({goal}):")
