@@ -53,6 +53,8 @@ class Order(msgspec.Struct, kw_only=True):
     """The port to listen at, or one of the next."""
     mode: str = "auto"
     """The mode of new sessions."""
+    sandbox: str = "auto"
+    """Where programs run."""
     kill: str = ""
     """The place where it kills itself; empty for never."""
     inside: int = 0
@@ -313,6 +315,7 @@ async def _serve(order: Order) -> None:
             port=order.port,
             roots=(folder,),
             mode=order.mode,
+            sandbox=order.sandbox,
             permission_window_s=120.0,
         ),
         agents={
