@@ -52,7 +52,7 @@ export interface CallOptions<Name extends OperationName> {
 }
 
 /** Fetches what is known of operations that the first screen does without. */
-async function learn(): Promise<void> {
+export async function learn(): Promise<void> {
   const later = await import("../protocol/later.gen.ts");
   addShapes(later.STRUCTS);
   Object.assign(OPERATIONS, later.OPERATIONS);

@@ -23,7 +23,6 @@ from towline_protocol.events import Delta, Envelope, Event, StoredEvent
 from towline_protocol.faults import FAULT_CODES
 from towline_protocol.frames import CONTROL_FRAMES, Control, Frame
 from towline_protocol.operations import (
-    AREAS,
     CONTRACT_HEADER,
     CONTRACT_VERSION,
     OPERATIONS,
@@ -56,7 +55,7 @@ def typescript_types() -> str:
     A field that may stay off the wire is optional; `unknown` is what is not described further.
     """
     sent = {row.request for row in OPERATIONS.values()} - {None}
-    structs = _structs(_read(frozenset(AREAS.values())) | sent)
+    structs = _structs(_read(frozenset(OPERATIONS)) | sent)
     parts = [
         _HEAD,
         f'export const CONTRACT_HEADER = "{CONTRACT_HEADER}";',
@@ -93,7 +92,7 @@ def typescript_shapes() -> str:
 def typescript_later() -> str:
     """The rows of both tables that the first screen does without, as a TypeScript module."""
     first = _shape_rows(_structs(_read(_FIRST)))
-    structs = _shape_rows(_structs(_read(frozenset(AREAS.values()))))
+    structs = _shape_rows(_structs(_read(frozenset(OPERATIONS))))
     structs = {name: row for name, row in structs.items() if name not in first}
     return "\n".join(
         [
@@ -107,8 +106,20 @@ def typescript_later() -> str:
     )
 
 
-_FIRST: Final = frozenset({"auth", "session", "talk", "read", "answer"})
-"""The areas that the first screen asks: it loads no table of the others."""
+_FIRST: Final = frozenset(
+    {
+        "answer_permission",
+        "answer_question",
+        "create_session",
+        "follow",
+        "get_view",
+        "interrupt",
+        "list_sessions",
+        "me",
+        "send_prompt",
+    }
+)
+"""What the first screen asks: it loads no table of the other operations."""
 
 _NOTATION: Final = (
     "Struct to its fields, a word each: `name:shape`, or `name?:shape` for one that may be left "
@@ -119,9 +130,9 @@ _NOTATION: Final = (
 )
 
 
-def _read(areas: frozenset[str]) -> set[Any]:
-    """What a client reads that asks these areas alone."""
-    answers = {row.answer for row in OPERATIONS.values() if AREAS[row.name] in areas}
+def _read(names: frozenset[str]) -> set[Any]:
+    """What a client reads that asks these operations alone."""
+    answers = {row.answer for row in OPERATIONS.values() if row.name in names}
     return {Envelope, SessionView, Problem, *CONTROL_FRAMES.values(), *answers} - {None}
 
 
@@ -285,7 +296,7 @@ def _places(*, first: bool) -> dict[str, list[str]]:
     return {
         row.name: [row.method, row.path, *([] if row.answer is None else [row.answer.__name__])]
         for row in OPERATIONS.values()
-        if (AREAS[row.name] in _FIRST) == first
+        if (row.name in _FIRST) == first
     }
 
 
