@@ -55,7 +55,7 @@ def typescript_types() -> str:
     A field that may stay off the wire is optional; `unknown` is what is not described further.
     """
     sent = {row.request for row in OPERATIONS.values()} - {None}
-    structs = _structs(_read(frozenset(OPERATIONS)) | sent)
+    structs = _structs({*_STREAMED, *_read(frozenset(OPERATIONS)), *sent})
     parts = [
         _HEAD,
         f'export const CONTRACT_HEADER = "{CONTRACT_HEADER}";',
@@ -75,9 +75,8 @@ def typescript_shapes() -> str:
     A reader checks a value against them to tell a known kind in a known shape from `Unknown`
     (C1.11). They are written short, since every page loads them first.
     """
-    structs = _shape_rows(_structs(_read(_FIRST)))
-    used = {word for row in structs.values() for word in re.findall(_BARE_KEY, row)}
-    unions = {name: " ".join(_names(union)) for name, union in _UNIONS.items() if name in used}
+    structs = _first_rows()
+    unions = _union_rows(structs)
     return "\n".join(
         [
             _HEAD,
@@ -91,15 +90,20 @@ def typescript_shapes() -> str:
 
 def typescript_later() -> str:
     """The rows of both tables that the first screen does without, as a TypeScript module."""
-    first = _shape_rows(_structs(_read(_FIRST)))
-    structs = _shape_rows(_structs(_read(frozenset(OPERATIONS))))
+    first = _first_rows()
+    structs = _shape_rows(_structs({*_STREAMED, *_read(frozenset(OPERATIONS))}))
     structs = {name: row for name, row in structs.items() if name not in first}
+    unions = {
+        name: row for name, row in _union_rows(structs).items() if name not in _union_rows(first)
+    }
     return "\n".join(
         [
             _HEAD,
             'import type { Places } from "./types.gen.ts";\n',
             "/** More of the table of the same name in `shapes.gen.ts`. */",
             f"export const STRUCTS: Record<string, string> = {_literal(structs)};\n",
+            "/** More of the table of the same name in `shapes.gen.ts`. */",
+            f"export const UNIONS: Record<string, string> = {_literal(unions)};\n",
             "/** More of the table of the same name in `types.gen.ts`. */",
             f"export const OPERATIONS: Places = {_literal(_places(first=False))};\n",
         ]
@@ -121,6 +125,9 @@ _FIRST: Final = frozenset(
 )
 """What the first screen asks: it loads no table of the other operations."""
 
+_STREAMED: Final = (Envelope, *CONTROL_FRAMES.values())
+"""What a stream sends. The first screen shows a stored view before it has one."""
+
 _NOTATION: Final = (
     "Struct to its fields, a word each: `name:shape`, or `name?:shape` for one that may be left "
     "out. The first word of a struct that a tag tells is `field=tag`. A shape is a letter for a "
@@ -133,7 +140,17 @@ _NOTATION: Final = (
 def _read(names: frozenset[str]) -> set[Any]:
     """What a client reads that asks these operations alone."""
     answers = {row.answer for row in OPERATIONS.values() if row.name in names}
-    return {Envelope, SessionView, Problem, *CONTROL_FRAMES.values(), *answers} - {None}
+    return {SessionView, Problem, *answers} - {None}
+
+
+def _first_rows() -> dict[str, str]:
+    return _shape_rows(_structs(_read(_FIRST)))
+
+
+def _union_rows(structs: dict[str, str]) -> dict[str, str]:
+    """The unions that stand in these rows, by name."""
+    used = {word for row in structs.values() for word in re.findall(_BARE_KEY, row)}
+    return {name: " ".join(_names(union)) for name, union in _UNIONS.items() if name in used}
 
 
 def _structs(roots: set[Any]) -> list[types.StructType]:
