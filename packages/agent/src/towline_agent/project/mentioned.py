@@ -7,6 +7,7 @@ from towline_agent.errors import ToolDenied
 from towline_agent.permissions.secret import is_secret
 from towline_agent.workspaces.base import FileData, Workspace
 from towline_agent.workspaces.threads import FILES
+from towline_agent.workspaces.twin import Twin, Twins
 
 __all__ = ["read_unasked"]
 
@@ -14,7 +15,7 @@ __all__ = ["read_unasked"]
 async def read_unasked(
     workspace: Workspace, path: str, *, secret: Callable[[str], bool] = is_secret
 ) -> FileData:
-    """A file, unless it may hold secrets: by its own name, or by the one that a link leads to.
+    """A file, unless it may hold secrets: by its own name, or by another that it has by a link.
 
     Args:
         workspace: Where it stands.
@@ -26,14 +27,16 @@ async def read_unasked(
         ToolError: It cannot be read.
     """
     root = workspace.root
-    leads = await FILES.run(lambda: _follow(root, path))
-    if secret(path) or secret(leads):
+    leads, twin = await FILES.run(lambda: _follow(root, path, secret))
+    if secret(path) or secret(leads) or twin is not None:
         raise ToolDenied(f"{path!r} may hold secrets, so it is not shown unasked.")
     return await workspace.read(path)
 
 
-def _follow(root: str, path: str) -> str:
+def _follow(root: str, path: str, secret: Callable[[str], bool]) -> tuple[str, Twin | None]:
+    """Where a path leads, and which secret file that is under another name."""
     try:
-        return os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - `pathlib` refuses no NUL
+        leads = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - `pathlib` refuses no NUL
     except ValueError:  # no path at all, which reading tells
-        return path
+        return path, None
+    return leads, Twins(os.path.realpath(root), secret).find(leads)

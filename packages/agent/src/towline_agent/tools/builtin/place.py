@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
 from towline_agent.permissions.part import Part
-from towline_agent.permissions.secret import path_part
+from towline_agent.permissions.secret import is_secret, path_part
 from towline_agent.tools.tool import Look, ToolContext
 from towline_agent.workspaces.base import Workspace
 from towline_agent.workspaces.threads import FILES
+from towline_agent.workspaces.twin import Twin, Twins
 
 __all__ = ["Spot", "find_kind", "locate", "look_at", "reach"]
 
@@ -24,6 +25,8 @@ class Spot(NamedTuple):
     """The same, absolute."""
     written: str
     """The path as the model wrote it, in one way of writing."""
+    twin: Twin | None = None
+    """The secret file that it is another name of, by a hard link."""
 
     @property
     def is_outside(self) -> bool:
@@ -38,7 +41,10 @@ class Spot(NamedTuple):
         """
         also = () if self.written in (self.path, self.real) else (self.written,)
         grants = (self.real,) if self.is_outside else ()
-        return path_part(self.path, effect=effect, also=also, grants=grants)
+        doubt = None
+        if self.twin is not None:
+            also, doubt = (*also, *self.twin.names), self.twin.doubt(self.path)
+        return path_part(self.path, effect=effect, also=also, grants=grants, caution=doubt)
 
 
 async def locate(context: ToolContext, path: str, *, follow: bool = True) -> Spot:
@@ -58,6 +64,8 @@ async def locate(context: ToolContext, path: str, *, follow: bool = True) -> Spo
 
 def _locate(root: str, path: str, follow: bool) -> Spot:
     try:
+        if "\0" in path:
+            raise ValueError("a NUL character")
         base = os.path.realpath(root)
         real = _real(posixpath.join(base, path), follow)
         os.fsencode(real)
@@ -68,7 +76,7 @@ def _locate(root: str, path: str, follow: bool) -> Spot:
     written = posixpath.normpath(path)
     for start in (root, base):
         written = written.removeprefix(start.rstrip("/") + "/")
-    return Spot(shown, real, written)
+    return Spot(shown, real, written, Twins(base, is_secret).find(real))
 
 
 def _real(path: str, follow: bool) -> str:
