@@ -3,17 +3,21 @@
 import os
 import posixpath
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
 from towline_agent.permissions.part import Part
 from towline_agent.permissions.secret import is_secret, path_part
 from towline_agent.tools.tool import Look, ToolContext
 from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.fence import PATH_MAX_BYTES
 from towline_agent.workspaces.threads import FILES
 from towline_agent.workspaces.twin import Twin, Twins
 
 __all__ = ["Spot", "find_kind", "locate", "look_at", "reach"]
+
+_SHOWN: Final = 80
+"""Characters of a path that is no path, in a message."""
 
 
 class Spot(NamedTuple):
@@ -66,6 +70,10 @@ def _locate(root: str, path: str, follow: bool) -> Spot:
     try:
         if "\0" in path:
             raise ValueError("a NUL character")
+        if len(os.fsencode(path)) >= PATH_MAX_BYTES:
+            raise ToolInputInvalid(
+                f"The path {path[:_SHOWN]!r}… is longer than a path can be; check it."
+            )
         base = os.path.realpath(root)
         real = _real(posixpath.join(base, path), follow)
         os.fsencode(real)
