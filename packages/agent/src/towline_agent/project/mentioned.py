@@ -1,13 +1,12 @@
 """Files that go to a model with no call of a tool, so that nobody is asked about them (A5.67)."""
 
-import os
 from collections.abc import Callable
 
 from towline_agent.errors import ToolDenied
 from towline_agent.permissions.secret import is_secret
 from towline_agent.workspaces.base import FileData, Workspace
 from towline_agent.workspaces.threads import FILES
-from towline_agent.workspaces.twin import Twin, Twins
+from towline_agent.workspaces.twin import follow
 
 __all__ = ["read_unasked"]
 
@@ -27,16 +26,7 @@ async def read_unasked(
         ToolError: It cannot be read.
     """
     root = workspace.root
-    leads, twin = await FILES.run(lambda: _follow(root, path, secret))
-    if secret(path) or secret(leads) or twin is not None:
+    lead = await FILES.run(lambda: follow(root, path, secret))
+    if secret(path) or secret(lead.real) or lead.twin is not None:
         raise ToolDenied(f"{path!r} may hold secrets, so it is not shown unasked.")
     return await workspace.read(path)
-
-
-def _follow(root: str, path: str, secret: Callable[[str], bool]) -> tuple[str, Twin | None]:
-    """Where a path leads, and which secret file that is under another name."""
-    try:
-        leads = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - `pathlib` refuses no NUL
-    except ValueError:  # no path at all, which reading tells
-        return path, None
-    return leads, Twins(os.path.realpath(root), secret).find(leads)

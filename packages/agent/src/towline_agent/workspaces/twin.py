@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["TWIN_NAMES_MAX", "Twin", "Twins"]
+__all__ = ["TWIN_NAMES_MAX", "Lead", "Twin", "Twins", "follow"]
 
 TWIN_NAMES_MAX: Final = 50_000
 """Names that are looked at for secret files; of a larger folder it is not known what it holds."""
@@ -45,6 +45,35 @@ class Twin(NamedTuple):
             f"{path!r} has other names, by hard links, and the folder holds too much to see "
             "whether one of them is a secret file's."
         )
+
+
+class Lead(NamedTuple):
+    """Where a path leads."""
+
+    real: str
+    """The real, absolute path; the path as it was written when it is none."""
+    shown: str
+    """The same below the root; absolute outside."""
+    twin: Twin | None
+    """The secret file that stands there under another name."""
+
+
+def follow(root: str, path: str, secret: Callable[[str], bool]) -> Lead:
+    """Where a path leads, and which secret file that is. Blocks.
+
+    Args:
+        root: The folder that a relative path begins at.
+        path: As it was written.
+        secret: Whether a path is a secret file's.
+    """
+    try:
+        base = os.path.realpath(root)
+        real = os.path.realpath(os.path.join(base, path))
+    except ValueError:  # no path at all, which reading tells
+        return Lead(path, path, None)
+    inside = real == base or real.startswith(base.rstrip("/") + "/")
+    shown = os.path.relpath(real, base) if inside else real
+    return Lead(real, shown, Twins(base, secret).find(real))
 
 
 class Twins:

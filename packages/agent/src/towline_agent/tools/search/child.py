@@ -1,8 +1,8 @@
 """Searches lines without `rg`. Runs as a program of its own, with the standard library alone.
 
 A regex of Python's may take for ever, holds the interpreter meanwhile and cannot be stopped; so it
-runs where it can be ended, and looks at no file for longer than a limit. The order comes as one JSON object on the input; the answer has the form
-of `rg --json`.
+runs where it can be ended, and no file is looked at for longer than a limit. The order comes as one
+JSON object on the input; the answer has the form of `rg --json`.
 """
 
 import json
