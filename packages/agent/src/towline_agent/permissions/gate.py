@@ -136,7 +136,7 @@ def _lets_pass(rule: Rule, part: Part) -> bool:
     """Whether a rule is explicit enough for a part that calls for caution."""
     if part.firm or not names_something(rule):
         return False
-    if part.kind == "path" and is_secret(part.subject):
+    if part.kind == "path" and any(is_secret(name) for name in (part.subject, *part.also)):
         assert rule.pattern is not None
         return is_secret(rule.pattern.removeprefix("=")) or rule.pattern.startswith("=")
     return True

@@ -168,7 +168,8 @@ class Projects:
         waits = not trust.trusted and any(name.startswith(_OWN_PREFIX) for name in trust.files)
         notices = [_UNTRUSTED] if waits else []
         for folder, source in self._command_folders(cwd, trusted=trust.trusted):
-            read, told = await find_commands(folder, source)
+            within = Path(cwd) if source == "project" else None
+            read, told = await find_commands(folder, source, within=within)
             found = {**{command.name: command for command in read}, **found}
             notices += told
         return tuple(found[name] for name in sorted(found)), tuple(notices)

@@ -25,6 +25,7 @@ from towline_agent.tools.search.hits import FileHits, HitLine
 from towline_agent.tools.tool import ToolContext
 from towline_agent.workspaces.local import LocalWorkspace, OpenFolder
 from towline_agent.workspaces.threads import FILES
+from towline_agent.workspaces.twin import Twins
 
 __all__ = ["HITS_SHOWN", "search_text"]
 
@@ -113,7 +114,9 @@ async def _search_folder(context: ToolContext, spot: Spot, query: Query) -> Foun
         return await _search_memory(context, spot, query)
     opened = await workspace.open_folder(spot.path)
     try:
-        query = msgspec.structs.replace(query, wants=_visible(query.wants, spot, opened.hidden))
+        twins = Twins(workspace.root, is_secret)
+        wants = _single(_visible(query.wants, spot, opened.hidden), spot, twins)
+        query = msgspec.structs.replace(query, wants=wants)
         found = await _search_with_rg(context, spot, query, opened)
         if found is not None:
             return found
@@ -154,6 +157,15 @@ def _visible(
         if any(path == folder or path.startswith(f"{folder}/") for folder in hidden):
             return False
         return wants(path) and (asked_for or not is_secret(base + path))
+
+    return test
+
+
+def _single(wants: Callable[[str], bool], spot: Spot, twins: Twins) -> Callable[[str], bool]:
+    """A test that also leaves out what a secret file is called besides, by a hard link."""
+
+    def test(path: str) -> bool:
+        return wants(path) and twins.find(f"{spot.real}/{path}") is None
 
     return test
 
