@@ -127,8 +127,10 @@ from towline_agent.tools.web.client import WebClient
 from towline_agent.tools.web.fetch import make_web_tools
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import (
+    Deed,
     DirEntry,
     Edit,
+    Intent,
     Keeper,
     MakeDir,
     Move,
@@ -176,6 +178,7 @@ __all__ = [
     "ContextOverflow",
     "Controls",
     "Credential",
+    "Deed",
     "DirEntry",
     "Edit",
     "EndpointNotFound",
@@ -186,6 +189,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Intent",
     "Judge",
     "Keeper",
     "KeptTurn",
