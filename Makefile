@@ -8,7 +8,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv
-ALONE := slow or model or chromium or table
 NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 # Compiled files halve the start of each program that the tests run.
@@ -79,11 +78,17 @@ model: run-env
 
 # --- to hold ----------------------------------------------------------------------------------
 
+# Tests that start programs or wait for something real. They run two at once, whatever the machine
+# has, and those that ask the model one after the other (see conftest.py). Only the files that name
+# such a mark are read: to read the others takes as long as a test.
+LONG := slow or model or chromium
+LONG_FILES = $(shell grep -rlE 'mark\.(slow|model|chromium)\b' --include='test_*.py' packages tests)
+
 test: dev-env
-	@echo 'Running the Python tests that share the cores ...'
-	@$(BIN)/pytest -q -n auto --inline-snapshot=disable -m 'not ($(ALONE))'
-	@echo 'Running those that start programs, watch the clock or print figures, one by one ...'
-	@$(BIN)/pytest -q -m '$(ALONE)'
+	@echo 'Running the Python tests that take no time ...'
+	@$(BIN)/pytest -q -n auto --inline-snapshot=disable -m 'not ($(LONG))'
+	@echo 'Running those that start programs, watch the clock or ask the model, two at once ...'
+	@$(BIN)/pytest -q -n 2 --dist loadgroup --inline-snapshot=disable -m '$(LONG)' $(LONG_FILES)
 	@$(MAKE) --no-print-directory test-web
 
 test-web:

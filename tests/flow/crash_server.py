@@ -1,7 +1,8 @@
 """A lane of servers for the crash tests: each order, one line on stdin, is served by a new process.
 
 The modules are imported once and each server is forked from that, so that a start costs
-milliseconds. Such a process is as mortal as any: it kills itself where its order says. An order is
+milliseconds; what a server has imported late when it is ready, the lane imports for the next ones.
+Such a process is as mortal as any: it kills itself where its order says. An order is
 answered by the server's `ready` line and, when it is gone, by an `ended` line.
 
 The server is the real `serve()`, with a model that answers by what it is told, and tools that
@@ -10,14 +11,17 @@ server with `trace` writes these names down: so a run that nothing disturbs tell
 """
 
 import asyncio
+import contextlib
 import functools
+import importlib
 import os
 import re
+import select
 import signal
 import sqlite3
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import Any, Final
 
@@ -293,7 +297,7 @@ def _tools(fate: Fate, folder: Path) -> tuple[Tool, ...]:
     return mark, look, put
 
 
-async def _serve(order: Order) -> None:
+async def _serve(order: Order, on_ready: Callable[[], None]) -> None:
     fate = Fate(order)
     folder = Path(order.folder)
 
@@ -303,6 +307,7 @@ async def _serve(order: Order) -> None:
 
     def ready(server: Ready) -> None:
         fate.on_ready()
+        on_ready()
         _say(
             Line(
                 word="ready", pid=os.getpid(), url=server.url, code=server.code, token=server.token
@@ -336,15 +341,23 @@ async def _serve(order: Order) -> None:
     )
 
 
+_PIPE_BYTES: Final = 65536
+"""What a pipe holds; the names are some 8,000."""
+
+
 def _say(line: Line) -> None:
     os.write(1, msgspec.json.encode(line) + b"\n")
 
 
-def _serve_and_leave(order: Order) -> None:
+def _serve_and_leave(order: Order, learned: int, known: Set[str]) -> None:
     """The forked process: it must never come back into the lane's loop."""
+
+    def tell() -> None:
+        os.write(learned, " ".join(sys.modules.keys() - known).encode())
+
     status = 1
     try:
-        asyncio.run(_serve(order))
+        asyncio.run(_serve(order, tell))
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -356,11 +369,24 @@ def main() -> None:
     """Serve one order after the other until stdin ends."""
     while text := sys.stdin.readline():
         order = msgspec.json.decode(text, type=Order)
+        learning, learned = os.pipe()
+        known = frozenset(sys.modules)
         pid = os.fork()
         if pid == 0:
-            _serve_and_leave(order)
+            _serve_and_leave(order, learned, known)
         _, status = os.waitpid(pid, 0)
+        if select.select([learning], [], [], 0)[0]:
+            _load(os.read(learning, _PIPE_BYTES).decode().split())
+        os.close(learning)
+        os.close(learned)
         _say(Line(word="ended", pid=pid, status=os.waitstatus_to_exitcode(status)))
+
+
+def _load(names: Sequence[str]) -> None:
+    """Import what a server had to import late, so that the next ones need not: most of a start."""
+    for name in sorted(names):
+        with contextlib.suppress(ImportError):  # some make modules that lie in no file
+            importlib.import_module(name)
 
 
 if __name__ == "__main__":
