@@ -1,6 +1,5 @@
 """The workspace seam: where tools touch files and processes."""
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, Self
 
@@ -32,6 +31,8 @@ ABSENT: Final = ""
 
 def hash_bytes(data: bytes) -> str:
     """The content hash that edits, previews and checkpoints use: SHA-256 in hex."""
+    import hashlib  # for who works with files: it brings OpenSSL along
+
     return hashlib.sha256(data).hexdigest()
 
 
