@@ -28,19 +28,32 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-keys: Final = typer.Typer(help="Keep the keys of providers.", no_args_is_help=True)
+keys: Final = typer.Typer(
+    help="Set, list, test and remove the keys of providers.", no_args_is_help=True
+)
 app.add_typer(keys, name="keys")
 
-users: Final = typer.Typer(help="Say who may come in.", no_args_is_help=True)
+users: Final = typer.Typer(
+    help="List, add and remove people who may come in.", no_args_is_help=True
+)
 app.add_typer(users, name="users")
 
-devices: Final = typer.Typer(help="See and end what is let in as you.", no_args_is_help=True)
+devices: Final = typer.Typer(
+    help="List and revoke what is let in as you: devices, logins, programs.", no_args_is_help=True
+)
 app.add_typer(devices, name="devices")
 
 _User = Annotated[str, typer.Argument(help="The user's name; owner is yours.")]
 _Provider = Annotated[str, typer.Argument(help="Such as openai, anthropic or gemini.")]
 
 _MODES: Final = ["ask", "accept_edits", "auto", "plan"]  # for completion, which must be quick
+_Mode = Annotated[
+    str | None,
+    typer.Option(
+        help="What needs no asking: ask, accept_edits, auto or plan.",
+        autocompletion=lambda: _MODES,
+    ),
+]
 _err: Final = Console(stderr=True)
 
 
@@ -120,7 +133,7 @@ def up(
     model: Annotated[
         str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="ask, accept_edits, auto or plan.")] = None,
+    mode: _Mode = None,
     root: Annotated[
         list[Path] | None, typer.Option(help="One more folder the agent may work in.")
     ] = None,
@@ -144,16 +157,21 @@ def up(
 @app.command()
 def chat(
     plain: Annotated[
-        bool, typer.Option("--plain", help="Line by line, in the normal screen.")
-    ] = True,
-    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
-    mode: Annotated[str | None, typer.Option(help="ask, accept_edits, auto or plan.")] = None,
+        bool, typer.Option("--plain", help="Line by line; there is no other kind yet.")
+    ] = False,
+    session: Annotated[
+        str | None, typer.Option(help="Go on with this one of `towline sessions`.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Ask this one, provider/model as `towline models` lists it.")
+    ] = None,
+    mode: _Mode = None,
 ) -> None:
-    """Talk to the agent in this terminal; starts a server if none runs."""
+    """Talk to the agent about this folder, in this terminal; starts a server if none runs."""
     from towline.cli.talk import talk
 
     del plain  # the only kind there is; the flag keeps scripts working when another one comes
-    _run(talk(session, mode, Console(highlight=False)))
+    _run(talk(session, Console(highlight=False), mode=mode, model=model))
 
 
 @app.command()
@@ -165,7 +183,11 @@ def run(
         str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
     ] = None,
     mode: Annotated[
-        str, typer.Option(help="ask, accept_edits, auto or plan.", autocompletion=lambda: _MODES)
+        str,
+        typer.Option(
+            help="What needs no asking: ask, accept_edits, auto or plan.",
+            autocompletion=lambda: _MODES,
+        ),
     ] = "ask",
     auto: Annotated[bool, typer.Option("--auto", help="Short for --mode auto.")] = False,
     max_cost: Annotated[
@@ -246,7 +268,7 @@ def usage(
     last: Annotated[str | None, typer.Option("--to", help="The last day; today, in UTC.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Show what the server used and what it cost, by day, model or session; `run` counts not."""
+    """Show what the server used and what it cost, by day, model or session; not what `run` did."""
     from towline.cli.usage import show_usage
 
     _run(show_usage(Console(highlight=False), by=by, first=first, last=last, as_json=as_json))
@@ -453,7 +475,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
     ] = False,
 ) -> None:
     del version
