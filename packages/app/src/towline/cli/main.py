@@ -4,8 +4,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Coroutine, Generator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from towline import __version__
 from towline.cli.command import name_command
+from towline.cli.output import heeded_output
 from towline.cli.visible import show_visible
 from towline_protocol import TowlineError, UsageError
 
@@ -60,14 +60,14 @@ _err: Final = Console(stderr=True)
 def main() -> None:
     """Run the command line."""
     _open_missing()
-    _set_log(os.environ.get("TOWLINE_LOG", ""))
-    try:
-        with _heeded_output():
+    with heeded_output():
+        _set_log(os.environ.get("TOWLINE_LOG", ""))
+        try:
             app()
-    except TowlineError as error:
-        _fail(error.message)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        except TowlineError as error:
+            _fail(error.message)
+        except KeyboardInterrupt:
+            sys.exit(130)
 
 
 def _set_log(setting: str) -> None:
@@ -108,22 +108,6 @@ def _open_missing() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
-
-
-@contextmanager
-def _heeded_output() -> Generator[None]:
-    """Say in one line that standard output takes no more, as on a full disk."""
-    try:
-        yield
-    except OSError:
-        try:
-            sys.stdout.flush()  # what was not written is still there, and fails again
-        except OSError as error:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())  # or the end of the process fails once more
-            os.close(nowhere)
-            _fail(f"Standard output cannot be written ({error.strerror}).")
-        raise
 
 
 @app.command()
