@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { learn } from "../src/platform/api.ts";
 import { access, ended, signOut } from "../src/state/account.ts";
 import { parseRoute, takeCode } from "../src/state/router.ts";
 import { cleanCode } from "../src/state/sign_in.ts";
@@ -12,7 +13,8 @@ let server: FakeServer;
 const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(20);
 const me = (): Response => json({ user: "ada", server_name: "Desk" });
 
-beforeEach(() => {
+beforeEach(async () => {
+  await learn();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   server = new FakeServer();
   access.value = "out";

@@ -1,3 +1,4 @@
+import "../../core/words.settings.ts";
 import { useState } from "preact/hooks";
 import { t, tMaybe } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";

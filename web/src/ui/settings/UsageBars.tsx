@@ -1,3 +1,4 @@
+import "../../core/words.settings.ts";
 import { localeNow, t, type Word } from "../../core/i18n.ts";
 import {
   everyDay,
