@@ -10,7 +10,16 @@ export type Look = "system" | "light" | "dark";
 const BAR_COLOURS = { light: "#FFFFFF", dark: "#1A2326" };
 
 /** The names of what is kept in this browser; what is not here has its usual value. */
-export type SettingName = "look" | "language" | "text_size" | "enter" | "follow" | "model";
+export type SettingName =
+  | "look"
+  | "language"
+  | "text_size"
+  | "enter"
+  | "follow"
+  | "model"
+  | "server_name"
+  | "user"
+  | "left";
 
 /** What was chosen in this browser; nothing for what is usual. */
 export function readSetting(name: SettingName): string | null {
