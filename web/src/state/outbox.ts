@@ -19,6 +19,7 @@ import type { Operations, SessionView } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
 import { go, route } from "./router.ts";
 import { putSession } from "./sessions.ts";
+import { readSetting } from "./settings.ts";
 
 /** One prompt on its way. */
 export interface PromptEntry extends Entry {
@@ -176,7 +177,9 @@ async function prompt(
 /** Makes the session with its first prompt, and goes there unless the reader went elsewhere. */
 async function begin({ key, text }: PromptEntry, signal: AbortSignal): Promise<void> {
   const prompt = [{ type: "text", text }] as const;
-  const made = await call("create_session", { key, body: { prompt, key }, signal });
+  const model = readSetting("model");
+  const body = { prompt, key, ...(model && { model }) };
+  const made = await call("create_session", { key, body, signal });
   putSession(made);
   // From here on the entry belongs to the session: it is shown there until the log holds it.
   drafts.accepted(null, text);

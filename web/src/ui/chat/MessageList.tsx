@@ -6,6 +6,7 @@ import { copyText } from "../../platform/clipboard.ts";
 import type { MessageView, OpenMessage } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { outbox } from "../../state/outbox.ts";
+import { readSetting } from "../../state/settings.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { lazy } from "../base/lazy.tsx";
@@ -58,7 +59,10 @@ export function MessageList({ chat }: { chat: Chat }) {
   const messages = chat.messages.value;
   const opened = chat.openMessages.value;
   const [shown, setShown] = useState(WINDOW);
-  const { scroller, column, pinned, toEnd } = usePin(chat.session);
+  const { scroller, column, pinned, toEnd } = usePin(
+    chat.session,
+    () => !chat.turn.peek() || readSetting("follow") !== "off",
+  );
   const keepFrom = useRef<number | null>(null);
 
   const busy = chat.turn.value !== null;

@@ -16,10 +16,38 @@ export interface Section {
 /** In the order of the list. */
 export const SECTIONS: readonly Section[] = [
   {
+    id: "models",
+    icon: "key",
+    name: "set.models",
+    lead: "set.models.lead",
+    View: lazy(async () => (await import("./ModelsSection.tsx")).ModelsSection),
+  },
+  {
+    id: "usage",
+    icon: "bars",
+    name: "set.usage",
+    lead: "set.usage.lead",
+    View: lazy(async () => (await import("./UsageSection.tsx")).UsageSection),
+  },
+  {
     id: "look",
     icon: "look",
     name: "set.look",
     lead: "set.look.lead",
     View: lazy(async () => (await import("./LookSection.tsx")).LookSection),
+  },
+  {
+    id: "account",
+    icon: "shield",
+    name: "set.account",
+    lead: "set.account.lead",
+    View: lazy(async () => (await import("./AccountSection.tsx")).AccountSection),
+  },
+  {
+    id: "about",
+    icon: "info",
+    name: "set.about",
+    lead: "set.about.lead",
+    View: lazy(async () => (await import("./AboutSection.tsx")).AboutSection),
   },
 ];
