@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { stampSources } from "./scripts/stamp.mjs";
@@ -9,7 +10,7 @@ const shipped = fileURLToPath(
 
 /** What the first screen does without: chunks of their own, fetched when the page is idle. */
 const LATER =
-  /\/(?:highlight\.js|remend)\/|\/md\/(?:coloured|languages|stream)\.ts|\/(?:later\.gen|sign_in|words\.later|words\.zh)\.ts|\/fixtures\/|\/(?:Banner|Diff|Gate|MoreMenu|Pending|PermissionSheet|QuestionCard|RequestCard|SessionList|Sheet|StatusRegion|ToolBody|WorkingLine)\.tsx/;
+  /\/(?:highlight\.js|remend)\/|\/md\/(?:coloured|languages|stream)\.ts|\/(?:later\.gen|sign_in|words\.later|words\.zh)\.ts|\/fixtures\/|\/src\/sw|\/ui\/settings\/|\/(?:core|platform|state)\/(?:awake|copies|device|devices|install|plain_http|secure|switch|update|windows|worker)\.ts|\/(?:Banner|Diff|Gate|InstallSheet|MoreMenu|Pending|PermissionSheet|QuestionCard|RequestCard|SessionList|Sheet|StatusRegion|ToolBody|WorkingLine)\.tsx/;
 
 export default defineConfig(({ mode }) => ({
   root,
@@ -51,6 +52,22 @@ export default defineConfig(({ mode }) => ({
       transformIndexHtml: (html: string) =>
         html.replace("%BUILD%", stampSources(root).slice(0, 12)),
     },
+    {
+      // The worker keeps a whole build, so that a window that is open can still load its parts when
+      // the server holds the next one. Pictures for shop windows are not for keeping.
+      name: "worker-files",
+      generateBundle(_options, bundle) {
+        const worker = bundle["sw.js"];
+        if (worker?.type !== "chunk") throw new Error("there is no worker in this build");
+        const made = Object.keys(bundle).filter((name) => name.startsWith("assets/"));
+        const files = [...made, ...readdirSync(`${root}/public`)]
+          .filter((name) => /\.(?:js|css|svg|png|webmanifest)$/.test(name))
+          .map((name) => `/${name}`)
+          .sort();
+        const shell = JSON.stringify({ build: stampSources(root).slice(0, 12), files });
+        worker.code = worker.code.replace("__SHELL__", shell);
+      },
+    },
   ],
   // For `npm run dev`: the page from here, its data from a server that runs already.
   server: { proxy: { "/api": "http://127.0.0.1:4747" } },
@@ -62,10 +79,11 @@ export default defineConfig(({ mode }) => ({
     modulePreload: false,
     reportCompressedSize: false,
     rolldownOptions: {
+      input: { index: `${root}/index.html`, sw: `${root}/src/sw.ts` },
       output: {
         // Everything else is one chunk: the bundler would cut what is shared into many.
         codeSplitting: { groups: [{ name: "base", test: (id) => !LATER.test(id) }] },
-        entryFileNames: "assets/[name]-[hash].js",
+        entryFileNames: ({ name }) => (name === "sw" ? "sw.js" : "assets/[name]-[hash].js"),
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
       },

@@ -1,5 +1,6 @@
 // Runs before the first paint, so that a dark page never flashes white. A file of its own because
-// the page's policy allows no inline script.
+// the page's policy allows no inline script. It also keeps the browser's offer to install the page,
+// which may come before anybody listens.
 (() => {
   let look = null;
   try {
@@ -11,3 +12,7 @@
     look === "dark" || (look !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
   document.documentElement.dataset.theme = dark ? "dark" : "light";
 })();
+addEventListener("beforeinstallprompt", (event) => {
+  event.preventDefault();
+  globalThis.installOffer = event;
+});
