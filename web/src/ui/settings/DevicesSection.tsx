@@ -1,4 +1,4 @@
-import "../../core/words.later.ts";
+import "../../core/words.device.ts";
 import { useEffect, useState } from "preact/hooks";
 import { localeNow, t, type Word } from "../../core/i18n.ts";
 import { formatWhen } from "../../core/time.ts";
@@ -21,8 +21,7 @@ export function DevicesSection() {
     void loadDevices();
   }, []);
   return (
-    <section class="setting" aria-labelledby="setting-devices">
-      <h2 id="setting-devices">{t("devices.title")}</h2>
+    <>
       <p class="quiet">{t("devices.lead")}</p>
       <Button
         kind="main"
@@ -33,7 +32,9 @@ export function DevicesSection() {
       >
         {t("devices.pair")}
       </Button>
-      <Devices />
+      <div class="setting-card">
+        <Devices />
+      </div>
       {pairs && (
         <PairSheet
           onClose={() => {
@@ -42,7 +43,7 @@ export function DevicesSection() {
           }}
         />
       )}
-    </section>
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-import "../../core/words.later.ts";
+import "../../core/words.device.ts";
 import type { Signal } from "@preact/signals";
 import { COPIED_MESSAGES, COPIED_SESSIONS } from "../../core/copies.ts";
 import { t, type Word } from "../../core/i18n.ts";
@@ -13,27 +13,32 @@ import { InstallSteps } from "../shell/InstallSheet.tsx";
 /** The app on this device: installing it, copies for moments without a server, the screen. */
 export function OfflineSection() {
   return (
-    <section class="setting" aria-labelledby="setting-offline">
-      <h2 id="setting-offline">{t("device.title")}</h2>
-      <h3>{t("install.title")}</h3>
-      <Install />
-      <h3>{t("offline.title")}</h3>
-      {isSecure ? (
-        <Switch choice={keepsCopies} label="offline.keep">
-          {t("offline.lead", { sessions: COPIED_SESSIONS, messages: COPIED_MESSAGES })}
-        </Switch>
-      ) : (
-        <p class="note">{t("offline.insecure")}</p>
-      )}
-      <h3>{t("awake.title")}</h3>
-      {canStayAwake ? (
-        <Switch choice={keepsAwake} label="awake.keep">
-          {t("awake.lead")}
-        </Switch>
-      ) : (
-        <p class="note">{t("awake.cannot")}</p>
-      )}
-    </section>
+    <>
+      <div class="setting-card">
+        <h3>{t("install.title")}</h3>
+        <Install />
+      </div>
+      <div class="setting-card">
+        <h3>{t("offline.title")}</h3>
+        {isSecure ? (
+          <Switch choice={keepsCopies} label="offline.keep">
+            {t("offline.lead", { sessions: COPIED_SESSIONS, messages: COPIED_MESSAGES })}
+          </Switch>
+        ) : (
+          <p class="quiet">{t("offline.insecure")}</p>
+        )}
+      </div>
+      <div class="setting-card">
+        <h3>{t("awake.title")}</h3>
+        {canStayAwake ? (
+          <Switch choice={keepsAwake} label="awake.keep">
+            {t("awake.lead")}
+          </Switch>
+        ) : (
+          <p class="quiet">{t("awake.cannot")}</p>
+        )}
+      </div>
+    </>
   );
 }
 
@@ -51,7 +56,7 @@ function Install() {
     );
   }
   if (way === "ios") return <InstallSteps />;
-  return <p class={way === "insecure" ? "note" : "quiet"}>{t(`install.${way}`)}</p>;
+  return <p class="quiet">{t(`install.${way}`)}</p>;
 }
 
 interface SwitchProps {

@@ -1,4 +1,4 @@
-import "../../core/words.later.ts";
+import "../../core/words.device.ts";
 import { useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";

@@ -1,4 +1,4 @@
-import "../../core/words.later.ts";
+import "../../core/words.device.ts";
 import { t } from "../../core/i18n.ts";
 import { Sheet } from "../base/Sheet.tsx";
 

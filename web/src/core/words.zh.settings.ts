@@ -1,0 +1,14 @@
+import type { EN_SETTINGS } from "./words.settings.ts";
+
+/** Simplified Chinese for the settings. */
+export const ZH_SETTINGS: Record<keyof typeof EN_SETTINGS, string> = {
+  "set.all": "全部设置",
+  "set.list": "设置分类",
+  "set.user": "当前用户：{user}。",
+  "set.look": "外观与输入",
+  "set.look.lead": "主题、字号、语言、回车键",
+  "set.devices": "设备",
+  "set.devices.lead": "以您的身份登录的设备，以及配对新设备",
+  "set.device": "此设备",
+  "set.device.lead": "主屏幕、离线副本、屏幕常亮",
+};
