@@ -1,5 +1,6 @@
 """The page as an app on a phone: kept, installed, updated, and read without a server."""
 
+import asyncio
 import json
 import re
 import shutil
@@ -54,23 +55,25 @@ async def _talk(page: Page) -> None:
     await expect(page.locator("article.agent")).to_contain_text(ANSWER)
 
 
+COUNT_COPIES = """async () => {
+  const known = await indexedDB.databases();
+  if (!known.some(({ name }) => name === "towline")) return 0;
+  const done = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  const database = await done(indexedDB.open("towline"));
+  const count = await done(database.transaction("sessions").objectStore("sessions").count());
+  database.close();
+  return count;
+}"""
+
+
 async def _until_kept(page: Page, count: int) -> None:
     """Wait until the page has kept copies of so many sessions."""
-    await page.wait_for_function(
-        """async (count) => {
-          const known = await indexedDB.databases();
-          if (!known.some(({ name }) => name === "towline")) return count === 0;
-          const done = (request) => new Promise((resolve, reject) => {
-            request.onsuccess = () => resolve(request.result);
-            request.onerror = () => reject(request.error);
-          });
-          const database = await done(indexedDB.open("towline"));
-          const all = await done(database.transaction("sessions").objectStore("sessions").count());
-          database.close();
-          return all === count;
-        }""",
-        arg=count,
-    )
+    async with asyncio.timeout(20):
+        while await page.evaluate(COUNT_COPIES) != count:
+            await page.wait_for_timeout(50)
 
 
 async def test_without_a_server_the_page_starts_and_shows_a_copy(
