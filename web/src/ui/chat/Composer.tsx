@@ -101,10 +101,15 @@ function useDraft(session: string | null) {
     field.current?.focus();
   }, [edit, session]);
   useEffect(() => {
-    const timer = setTimeout(() => {
+    const keep = (): void => {
       if (text !== "") drafts.write(session, text);
-    }, KEEP_MS);
-    return () => clearTimeout(timer);
+    };
+    const timer = setTimeout(keep, KEEP_MS);
+    addEventListener("pagehide", keep);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("pagehide", keep);
+    };
   }, [session, text]);
   useLayoutEffect(() => {
     const element = field.current;

@@ -121,6 +121,9 @@ def up(
     root: Annotated[
         list[Path] | None, typer.Option(help="One more folder the agent may work in.")
     ] = None,
+    opens: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser on this machine.")
+    ] = True,
     background: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Start the server, the web page and a model, and say where to open it."""
@@ -134,6 +137,7 @@ def up(
         mode=mode,
         roots=tuple(path.absolute() for path in root or ()),
         background=background,
+        opens=opens,
     )
     asyncio.run(run_up(options, Console(highlight=False)))
 
