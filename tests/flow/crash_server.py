@@ -68,7 +68,8 @@ class Order(msgspec.Struct, kw_only=True):
     watch: str = "events"
     """Which places it names beside those in the model and in tools: `events`, `before` and `after`
     the commit of each by its number; `writes`, each commit since there was a file `armed`; `start`,
-    all it does with its folder and its store until it is ready."""
+    all it does with its folder and its store until it is ready; `files`, each change of a name in
+    a project."""
 
 
 class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -106,6 +107,9 @@ class Fate:
             sys.addaudithook(self._audit)
             connect = functools.partial(sqlite3.connect, factory=self._watched())
             setattr(sqlite3, "connect", connect)  # noqa: B010 - of a process that serves one order
+        self._names = 0
+        if order.watch == "files":
+            sys.addaudithook(self._audit_names)
 
     def meet(self, place: str) -> None:
         """Pass a place, if that is meant to be."""
@@ -140,6 +144,12 @@ class Fate:
             path = Path(arguments[0]).relative_to(self._folder)
             self._begin(f"{event} {path}")
 
+    def _audit_names(self, event: str, arguments: tuple[Any, ...]) -> None:
+        place = _NAMES.get(event)
+        if place is not None and arguments[place] != -1:  # beside an open folder, as edits do
+            self._names += 1
+            self.meet(f"name {self._names}")
+
     def _watched(self) -> type[sqlite3.Connection]:
         begin = self._begin
 
@@ -159,14 +169,16 @@ class Fate:
 
 
 _FILES: Final = ("open", "os.mkdir", "os.remove", "os.rename")
+_NAMES: Final = {"os.rename": 2, "os.link": 2, "os.remove": 1, "os.mkdir": 2, "os.rmdir": 1}
+"""Which argument of each is the open folder; -1 for none."""
 
 
 class Echo:
     """A model whose answer depends on the conversation alone.
 
-    Asked for `everything`, to `mark WORD` or to `run COMMAND` it calls tools; asked to `tell` it
-    talks for long; it repeats what tools told it, what was said meanwhile (that begins with
-    `also`), and all else that it is told.
+    Asked for `everything`, to `mark WORD`, `run COMMAND` or `patch PATCH` it calls tools; asked to
+    `tell` it talks for long; it repeats what tools told it, what was said meanwhile (that begins
+    with `also`), and all else that it is told.
     """
 
     model = Model(provider="scripted", id="echo")
@@ -243,6 +255,12 @@ def _answer(opening: str, number: int, since: Sequence[Message]) -> StepAnswer:
 _Rounds = list[list[StepAnswer]]
 
 
+def _patch(rest: str) -> _Rounds:
+    """Read what a patch updates, then apply it."""
+    paths = re.findall(r"\*\*\* Update File: (.*)", rest)
+    return [[call("read_file", path=path) for path in paths], [call("apply_patch", patch=rest)]]
+
+
 def _none(rest: str) -> _Rounds:
     del rest
     return []
@@ -267,6 +285,7 @@ _ROUNDS: Final[dict[str, Callable[[str], _Rounds]]] = {
         [call("spawn_agent", prompt=task, agent=HELPER) for task in ("mark child", "put")]
     ],
     "run": lambda rest: [[call("run_program", command=rest)]],
+    "patch": _patch,
 }
 
 

@@ -210,7 +210,10 @@ def _done(folder: Path, *batches: tuple[Edit, ...]) -> Tree:
 @pytest.mark.rules("A5.6", "A5.12", "A5.71", "A5.72", "A5.73")
 @pytest.mark.parametrize(
     "edits",
-    [pytest.param(EVERYTHING, id="everything", marks=pytest.mark.wide), pytest.param(SWAPS, id="swaps")],
+    [
+        pytest.param(EVERYTHING, id="everything", marks=pytest.mark.wide),
+        pytest.param(SWAPS, id="swaps"),
+    ],
 )
 def test_a_batch_that_is_cut_at_any_step_is_wholly_done_or_not_at_all(
     edits: tuple[Edit, ...], tmp_path: Path
