@@ -275,6 +275,7 @@ async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_
 
 @pytest.mark.rules("C5.5", "C5.6", "S12", "A5.25")
 @pytest.mark.parametrize("sandbox", ["off", "auto"])
+@pytest.mark.alone
 async def test_a_program_of_a_killed_server_does_not_run_beside_the_resumed_turn(
     sandbox: str, tmp_path: Path
 ) -> None:
