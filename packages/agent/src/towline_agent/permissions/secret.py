@@ -56,8 +56,10 @@ _HOOKS: Final = re.compile(r"(.*/)?(\.git(/.*)?|\.gitmodules|\.husky(/.*)?)")
 
 def _fold(path: str) -> str:
     """A path as any file system may see it: no case, one form of each letter, no empty segment."""
-    shown = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")  # as on HFS+
-    text = unicodedata.normalize("NFKC", shown).casefold()
+    text = path.lower()
+    if not path.isascii():
+        shown = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")  # as on HFS+
+        text = unicodedata.normalize("NFKC", shown).casefold()
     return re.sub(r"/(\.?/)+", "/", text).removeprefix("./").rstrip("/")
 
 
@@ -78,6 +80,11 @@ def is_secret(path: str) -> bool:
         return False
     if name in _SECRET_FOLDERS or not _SECRET_FOLDERS.isdisjoint(folders):
         return True
+    return _is_secret_name(name)
+
+
+@functools.lru_cache(maxsize=4096)  # folders are full of the same names
+def _is_secret_name(name: str) -> bool:
     return _secret_name().fullmatch(name) is not None
 
 

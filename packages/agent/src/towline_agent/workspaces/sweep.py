@@ -143,8 +143,9 @@ class _Sweep:
             return True
         if is_dir and any(fnmatch.fnmatchcase(name, pattern) for pattern in look.folders):
             return True
-        whole = self._prefix + path
-        return ignore is not None and ignore.leaves_out(whole, name, is_dir=is_dir)
+        if ignore is None:
+            return False
+        return ignore.leaves_out(self._prefix + path, name, is_dir=is_dir)
 
     def _ignore_above(self) -> Ignore | None:
         """What files above the folder leave out in it; `None` where no repository is.
@@ -179,17 +180,29 @@ class _Sweep:
         return not known
 
     def _judge(self, entry: os.DirEntry[str], path: str) -> Iterator[str]:
-        if not _wants(entry.name, self._look.globs):
+        look = self._look
+        if look.globs and not _wants(entry.name, look.globs):
             return
-        secret, full = self._look.secret, os.path.join(self._top, path)
         if entry.is_symlink():
-            if self._look.links and (secret(path) or secret(os.path.realpath(full))):
+            full = os.path.join(self._top, path)
+            if look.links and (look.secret(path) or look.secret(os.path.realpath(full))):
                 yield full
-        elif secret(path):
+        elif look.secret(path):
+            full = os.path.join(self._top, path)
             if not _is_harmless_config(path, full):
                 yield full
-        elif self._look.twins is not None and self._look.twins.find(full) is not None:
-            yield full
+        elif look.twins is not None and _has_names(entry):
+            full = os.path.join(self._top, path)
+            if look.twins.find(full) is not None:
+                yield full
+
+
+def _has_names(entry: os.DirEntry[str]) -> bool:
+    """Whether a file has more than one name."""
+    try:
+        return entry.stat(follow_symlinks=False).st_nlink > 1
+    except OSError:  # it went meanwhile
+        return False
 
 
 def _wants(name: str, globs: tuple[str, ...]) -> bool:

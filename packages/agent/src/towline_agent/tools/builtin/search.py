@@ -35,6 +35,8 @@ _FOOTER_CHARS: Final = 300
 _CONTEXT_MAX: Final = 10
 _SKIP_MAX: Final = 10_000
 """Who has read so many hits should look for something else."""
+_PATTERN_CHARS: Final = 4_096
+"""Characters of a pattern: making a regex of a much longer one takes longer than the search."""
 _NEW_LINE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\n")
 _STDIN: Final = "<stdin>"
 
@@ -46,6 +48,11 @@ def _check_pattern(arguments: dict[str, Any]) -> None:
     pattern: str = arguments["pattern"]
     if not pattern:
         raise ToolInputInvalid("pattern is empty; to list files use find_files.")
+    if len(pattern) > _PATTERN_CHARS:
+        raise ToolInputInvalid(
+            f"pattern has {len(pattern)} characters, and {_PATTERN_CHARS} is the most; look for a "
+            "part of it."
+        )
     if "\n" in pattern or (not arguments["literal"] and _NEW_LINE.search(pattern)):
         raise ToolInputInvalid(
             "Lines are searched one by one, so a pattern can't hold a line break; look for one of "
