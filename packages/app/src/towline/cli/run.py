@@ -14,6 +14,7 @@ from towline.assistant import HELPERS, INSTRUCTIONS, NAME, tools_for
 from towline.cli.attach import find_server
 from towline.cli.command import name_command
 from towline.cli.reading import read_in_thread
+from towline.cli.rules import warn_of_rules
 from towline.cli.run_input import make_prompt, read_input
 from towline.cli.run_screen import JsonLines, Output, RunScreen
 from towline.cli.visible import show_visible
@@ -92,7 +93,7 @@ async def run_once(
     found = find_tools(config.tools)
     screen = RunScreen(answer, told)
     output: Output = JsonLines(answer) if wish.as_json else screen
-    for notice in (*found.notices, *prompt.told):
+    for notice in (*found.notices, *warn_of_rules(config, found.tools), *prompt.told):
         screen.line(show_visible(notice))
     async with AsyncExitStack() as stack:
         with FetchProgress(told) as progress:
