@@ -121,7 +121,8 @@ async function readProblem(response: Response): Promise<ApiFault> {
   const problem = readAs<Problem>("Problem", raw);
   // An empty 444 is how a server with silent errors says 401.
   const code = problem?.code ?? (status === 401 || status === 444 ? "unauthorized" : "http");
-  const message = tMaybe(`error.${code}`) ?? problem?.detail ?? t("error.http", { status });
+  const message =
+    tMaybe(`error.${code}`, { status }) ?? problem?.detail ?? t("error.http", { status });
   const again = problem ? problem.retry === "same_request" : !ours || status >= 500;
   const afterMs = Math.max(retryAfterMs(response), (problem?.retry_after_s ?? 0) * 1000);
   const reason = problem?.reason ?? "";

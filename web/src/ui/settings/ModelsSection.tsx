@@ -12,22 +12,23 @@ import { ProviderRow } from "./ProviderRow.tsx";
 export function ModelsSection() {
   useEffect(() => void loadProviders(), []);
   const retry = (): void => void loadProviders();
+  const [list, rows] = [models.value, providers.value];
+  // One cause is told once.
+  const isOneCause = list.state === "failed" && rows.state === "failed" && list.code === rows.code;
   return (
     <>
-      <Loading
-        load={models.value}
-        known={{ capability_unavailable: "set.models.fixed" }}
-        onRetry={retry}
-      >
-        {(list) => <DefaultModel list={list} />}
+      <Loading load={list} known={{ capability_unavailable: "set.models.fixed" }} onRetry={retry}>
+        {(found) => <DefaultModel list={found} />}
       </Loading>
-      <Loading
-        load={providers.value}
-        known={{ capability_unavailable: "set.models.fixed", forbidden: "set.models.admin" }}
-        onRetry={retry}
-      >
-        {(rows) => <ProviderGroups rows={rows} />}
-      </Loading>
+      {!isOneCause && (
+        <Loading
+          load={rows}
+          known={{ capability_unavailable: "set.models.fixed", forbidden: "set.models.admin" }}
+          onRetry={retry}
+        >
+          {(found) => <ProviderGroups rows={found} />}
+        </Loading>
+      )}
     </>
   );
 }
