@@ -435,3 +435,26 @@ async def test_what_can_not_be_undone_is_named(root: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "rename", real)
     kept = {data for name, (_, _, data) in _tree(root).items() if ".towline-" in name}
     assert kept == {b"inside", b"x"}
+
+
+@pytest.mark.rules("A5.12")
+async def test_a_keeper_is_told_what_a_batch_means_to_do_and_of_its_end(root: Path) -> None:
+    keeper = _Kept(root)
+    workspace = LocalWorkspace(root, keeper=keeper)
+    await workspace.apply(EDITS)
+    told = [(deed.kind, deed.path, deed.target) for _, deed in sorted(keeper.deeds.items())]
+    assert told == [
+        ("put", "file", ""),
+        ("put", "new/file", ""),
+        ("move", "sub", "far/sub"),
+        ("put", "far/sub/x", ""),
+        ("remove", "far/sub/deep", ""),
+        ("dir", "empty/folder", ""),
+    ]
+    assert keeper.deeds[0].hash == hash_bytes(b"changed")
+    assert keeper.deeds[1].expect == ABSENT
+    (prefix,) = keeper.prefixes
+    assert prefix.startswith(".towline-")
+    with pytest.raises(ToolError):
+        await workspace.apply((Put(path="file", data=b"x"), Put(path="file/in", data=b"x")))
+    assert keeper.ends == [True, True]
