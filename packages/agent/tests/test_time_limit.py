@@ -55,6 +55,24 @@ async def test_each_of_many_limits_is_due_at_its_own_time_whichever_was_set_firs
     assert waits[0].cancelled()
 
 
+async def test_a_limit_that_is_begun_anew_is_due_later_or_before_the_timer_was_to_ring() -> None:
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(5):
+        with pytest.raises(TimeoutError), TimeLimit(SHORT_S) as later:
+            began_s = later.restart(SHORT_S * 3)
+            assert began_s <= loop.time()
+            await asyncio.Event().wait()
+        assert loop.time() >= began_s + SHORT_S * 3
+        with pytest.raises(TimeoutError), TimeLimit(LONG_S) as sooner:
+            sooner.restart(SHORT_S)
+            await asyncio.Event().wait()
+    with TimeLimit(SHORT_S) as left:
+        pass
+    left.restart(0.0)  # of a block that was left nothing is cancelled
+    await asyncio.sleep(SHORT_S)
+    assert not left.expired
+
+
 async def test_a_cancel_from_outside_goes_on_as_one_even_when_the_time_is_up_with_it() -> None:
     async def stubborn() -> None:
         with TimeLimit(SHORT_S):
