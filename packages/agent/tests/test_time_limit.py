@@ -55,20 +55,27 @@ async def test_each_of_many_limits_is_due_at_its_own_time_whichever_was_set_firs
     assert waits[0].cancelled()
 
 
+async def hang_anew(seconds: float, then_s: float) -> None:
+    with TimeLimit(seconds) as limit:
+        limit.restart(then_s)
+        await asyncio.Event().wait()
+
+
 async def test_a_limit_that_is_begun_anew_is_due_later_or_before_the_timer_was_to_ring() -> None:
     loop = asyncio.get_running_loop()
+    began_s = loop.time()
     async with asyncio.timeout(5):
-        with pytest.raises(TimeoutError), TimeLimit(SHORT_S) as later:
-            began_s = later.restart(SHORT_S * 3)
-            assert began_s <= loop.time()
-            await asyncio.Event().wait()
+        with pytest.raises(TimeoutError):
+            await hang_anew(SHORT_S, SHORT_S * 3)
         assert loop.time() >= began_s + SHORT_S * 3
-        with pytest.raises(TimeoutError), TimeLimit(LONG_S) as sooner:
-            sooner.restart(SHORT_S)
-            await asyncio.Event().wait()
-    with TimeLimit(SHORT_S) as left:
-        pass
-    left.restart(0.0)  # of a block that was left nothing is cancelled
+        with pytest.raises(TimeoutError):
+            await hang_anew(LONG_S, SHORT_S)
+
+
+async def test_a_limit_that_was_left_cancels_nothing_when_it_is_begun_anew() -> None:
+    with TimeLimit(LONG_S) as left:
+        await asyncio.sleep(0)
+    left.restart(0.0)
     await asyncio.sleep(SHORT_S)
     assert not left.expired
 
