@@ -28,6 +28,8 @@ from towline_server.testing import AppClient, open_test_app, sign_in
 SECRET = "zebrafish"
 FILE = f"what only ann knows: {SECRET}".encode()
 
+pytestmark = pytest.mark.wide
+
 owned = pytest.mark.parametrize(
     "name", [n for n, row in OPERATIONS.items() if "{" in row.path and not row.admin]
 )
