@@ -7,10 +7,6 @@ const shipped = fileURLToPath(
   new URL("../packages/server/src/towline_server/web/dist", import.meta.url),
 );
 
-/** What the first screen does without: chunks of their own, fetched when the page is idle. */
-const LATER =
-  /\/(?:highlight\.js|remend)\/|\/md\/(?:coloured|languages|stream)\.ts|\/(?:later\.gen|sign_in|words\.later|words\.zh)\.ts|\/fixtures\/|\/(?:Banner|Diff|Gate|MoreMenu|Pending|PermissionSheet|QuestionCard|RequestCard|SessionList|Sheet|StatusRegion|ToolBody|WorkingLine)\.tsx/;
-
 export default defineConfig(({ mode }) => ({
   root,
   define: { __FIXTURES__: JSON.stringify(mode === "fixtures") },
@@ -63,8 +59,9 @@ export default defineConfig(({ mode }) => ({
     reportCompressedSize: false,
     rolldownOptions: {
       output: {
-        // Everything else is one chunk: the bundler would cut what is shared into many.
-        codeSplitting: { groups: [{ name: "base", test: (id) => !LATER.test(id) }] },
+        // What the document needs before anything is shown is one chunk; what is fetched when it is
+        // needed is cut by the bundler.
+        codeSplitting: { groups: [{ name: "base", tags: ["$initial"] }] },
         entryFileNames: "assets/[name]-[hash].js",
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",

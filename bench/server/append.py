@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from server.figure import Goal, compare, show
+from figure import Goal, compare, show
+
 from server.process import cpu_s, fresh
 from towline_agent import mint_now
 from towline_protocol import Envelope, Notice, SessionId, encode

@@ -16,7 +16,8 @@ from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection
 from typing import Final, NamedTuple
 
-from server.figure import Goal, compare, show
+from figure import Goal, compare, show
+
 from server.host import DIGITS, MARK, host
 from server.process import ask, taking_orders
 

@@ -9,7 +9,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
-from server.figure import Goal, show
+from figure import Goal, show
+
 from server.process import ask, fresh, taking_orders
 from server.real import run_real
 from server.stored import TEXT_BYTES, fill

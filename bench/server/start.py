@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from server.figure import Goal, show
+from figure import Goal, show
+
 from server.process import fresh
 from server.stored import fill
 

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from server.figure import Goal, compare, show, show_note
+from figure import Goal, compare, show, show_note
 
 from towline_agent.workspaces.base import Keeper, Put
 from towline_agent.workspaces.checkpoints import Checkpoints

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from server.figure import Goal, compare, show, show_note
+from figure import Goal, compare, show, show_note
 
 from towline_agent.workspaces.local import LocalWorkspace
 from workspace.tree import make_tree

@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { beforeEach, describe, expect, test } from "vitest";
+import { reduceAll } from "../src/core/reducer.ts";
 import type { SessionInfo } from "../src/protocol/types.gen.ts";
 import { sessions } from "../src/state/sessions.ts";
 import { SessionList } from "../src/ui/shell/AppShell.tsx";
@@ -42,7 +43,7 @@ test("a partial replaces what the deltas had built", async () => {
   );
   await on.screen.settle(100);
   const content = [{ type: "text", text: "New words" } as const];
-  on.screen.chat.frames([{ kind: "partial", value: { message: "msg_1", content } }]);
+  on.screen.chat.frames([{ kind: "partial", value: { message: "msg_1", content } }], reduceAll);
   await on.screen.happen(
     { type: "text_delta", message: "msg_1", block: 0, at: 9, text: " go on" },
     false,

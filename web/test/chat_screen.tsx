@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { afterEach, beforeEach, expect, vi } from "vitest";
-import { emptyView } from "../src/core/reducer.ts";
+import { emptyView } from "../src/core/empty_view.ts";
+import { reduceAll } from "../src/core/reducer.ts";
 import type { Event, PermissionRequested, SessionView } from "../src/protocol/types.gen.ts";
 import { Chat } from "../src/state/chat.ts";
 import { outbox } from "../src/state/outbox.ts";
@@ -64,7 +65,7 @@ export class ChatScreen {
     if (stored) this.#seq += 1;
     const seq = stored ? this.#seq : null;
     const value = { seq, session: SESSION, turn: "trn_1", time: TIME, event };
-    this.chat.frames([{ kind: "envelope", value }]);
+    this.chat.frames([{ kind: "envelope", value }], reduceAll);
     await this.settle(100);
   }
 

@@ -7,6 +7,7 @@ import { countPoints, dropPoints, takePoints } from "../src/core/points.ts";
 import { dayOf, formatDuration, formatSpan } from "../src/core/time.ts";
 import { EN } from "../src/core/words.en.ts";
 import { EN_LATER } from "../src/core/words.later.ts";
+import { EN_SETTINGS } from "../src/core/words.settings.ts";
 import { ZH } from "../src/core/words.zh.ts";
 import { seeded } from "./seeded.ts";
 
@@ -108,7 +109,7 @@ test("a day begins at midnight of this device", () => {
 describe("words", () => {
   test("every text has the same gaps in both languages", () => {
     const gaps = (text: string): string[] => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
-    const english = { ...EN, ...EN_LATER };
+    const english = { ...EN, ...EN_LATER, ...EN_SETTINGS };
     for (const [word, text] of Object.entries(english)) {
       expect(gaps(ZH[word as Word]), word).toEqual(gaps(text));
     }

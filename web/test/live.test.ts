@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { emptyView } from "../src/core/empty_view.ts";
 import { IDLE, type LinkState } from "../src/core/link.ts";
-import { emptyView, reduce } from "../src/core/reducer.ts";
-import { Live, type LiveSink } from "../src/platform/live.ts";
-import type { Incoming } from "../src/protocol/events.ts";
+import type { reduceAll } from "../src/core/reducer.ts";
+import { Live, type LiveSink, preloadParts } from "../src/platform/live.ts";
+import type { Incoming } from "../src/protocol/frames.ts";
 import type { Fault, Hello, SessionView } from "../src/protocol/types.gen.ts";
 import { FakeServer, FakeStream, json, problem } from "./fake_server.ts";
 
@@ -32,8 +33,8 @@ class Sink implements LiveSink {
     this.views += 1;
   }
 
-  frames(frames: readonly Incoming[]): { lost: boolean } {
-    for (const frame of frames) this.current = reduce(this.current, frame);
+  frames(frames: readonly Incoming[], fold: typeof reduceAll): { lost: boolean } {
+    this.current = fold(this.current, frames);
     this.taken += frames.length;
     return { lost: this.current.lost };
   }
@@ -56,7 +57,8 @@ let streams: FakeStream[];
 let sink: Sink;
 let live: Live;
 
-beforeEach(() => {
+beforeEach(async () => {
+  await preloadParts();
   vi.useFakeTimers();
   vi.spyOn(Math, "random").mockReturnValue(0.5);
   streams = [];

@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { emptyView } from "../src/core/empty_view.ts";
 import { showOutgoing } from "../src/core/outgoing.ts";
 import { NOTHING_SHOWN, type Presentation, present } from "../src/core/presentation.ts";
-import { emptyView, reduce, reduceAll } from "../src/core/reducer.ts";
-import { decodeFrame, type Incoming } from "../src/protocol/events.ts";
+import { reduce, reduceAll } from "../src/core/reducer.ts";
+import { decodeFrame, type Incoming } from "../src/protocol/frames.ts";
 import type { Block, OutgoingPrompt, SessionView } from "../src/protocol/types.gen.ts";
 import { seeded } from "./seeded.ts";
 

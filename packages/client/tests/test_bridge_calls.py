@@ -4,20 +4,19 @@ import asyncio
 import base64
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from towline_client import CallContext, CallFailed, Client, CommandRejected, LinkPolicy, Session
+from towline_client import CallContext, CallFailed, CommandRejected, Session
 from towline_client.bridge.calls import MAX_AT_ONCE
 from towline_client.testing import (
-    ManualClock,
+    QUICK,
     ScriptedServer,
-    ScriptedTransport,
     ScriptedTurn,
+    connect,
     refuse,
 )
 from towline_client.testing.log import time_at
@@ -34,20 +33,6 @@ from towline_protocol import (
 )
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
-QUICK = LinkPolicy(first_ms=0, patience=1_000_000)
-
-
-@asynccontextmanager
-async def _connect(
-    server: ScriptedServer, clock: ManualClock | None = None
-) -> AsyncGenerator[Client]:
-    transport = ScriptedTransport(server)
-    async with (
-        asyncio.timeout(10),
-        server,
-        Client("", "token", transport=transport, policy=QUICK, clock=clock) as client,
-    ):
-        yield client
 
 
 def _bodies(server: ScriptedServer, name: str, kind: type[Any]) -> list[Any]:
@@ -90,7 +75,7 @@ def _said(call: CallView) -> str:
 async def test_a_tool_is_declared_when_a_session_is_opened_and_answers_its_calls() -> None:
     server = ScriptedServer(_locate)
     seen: list[tuple[str, str, str]] = []
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
 
         @client.tool
         async def locate(context: CallContext, precise: bool = False) -> dict[str, Any]:
@@ -115,7 +100,7 @@ async def test_a_tool_is_declared_when_a_session_is_opened_and_answers_its_calls
 @pytest.mark.rules("C5.12")
 async def test_a_session_that_begins_with_a_prompt_has_the_tools_from_its_first_turn() -> None:
     server = ScriptedServer(_locate)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="locate")(lambda: "here")
         client.tool(name="ring")(lambda: "rang")
         own = ClientTool(name="ring", description="Mine.", parameters={"type": "object"})
@@ -134,7 +119,7 @@ async def test_a_session_that_begins_with_a_prompt_has_the_tools_from_its_first_
 @pytest.mark.rules("C5.12")
 async def test_tools_are_declared_again_on_each_connection_and_when_one_is_added() -> None:
     server = ScriptedServer(_locate)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="ring")(lambda: "rang")
         session = await client.open(reader="phone")
         server.sessions[session.id].hang_up()
@@ -146,7 +131,7 @@ async def test_tools_are_declared_again_on_each_connection_and_when_one_is_added
 
 async def test_a_program_without_tools_declares_none() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         await (await client.open()).ask("Hello")
     assert _declared(server) == []
 
@@ -157,7 +142,7 @@ async def test_tools_that_are_not_taken_come_out_of_open_and_later_only_in_the_l
 ) -> None:
     server = ScriptedServer()
     server.replies["declare_tools"] = deque([refuse("rejected", "There is a tool 'ring'.")])
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="ring")(lambda: "rang")
         with pytest.raises(CommandRejected, match="There is a tool 'ring'"):
             await client.open()
@@ -173,7 +158,7 @@ async def test_tools_that_are_not_taken_come_out_of_open_and_later_only_in_the_l
 
 async def test_a_closed_session_can_be_read_by_a_program_with_tools() -> None:
     server = ScriptedServer()
-    async with _connect(server) as other, _connect(server) as client:
+    async with connect(server, policy=QUICK) as other, connect(server, policy=QUICK) as client:
         session = server.add_session()
         await other.life.close(session.id)
         client.tool(name="ring")(lambda: "rang")
@@ -183,7 +168,7 @@ async def test_a_closed_session_can_be_read_by_a_program_with_tools() -> None:
 
 async def test_what_is_no_declaration_is_told_apart_with_a_way_on() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         with pytest.raises(UsageError, match=r"takes ClientTool, not .*@client\.tool"):
             await session.declare_tools(_locate)  # pyright: ignore[reportArgumentType]
@@ -221,7 +206,7 @@ async def test_what_a_tool_raises_is_one_line_for_the_model_and_the_session_goes
     function: Callable[..., Any], told: str
 ) -> None:
     server = ScriptedServer(_locate)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="locate")(function)
         session = await client.open()
         assert await session.ask("{}") == "failed"
@@ -237,7 +222,7 @@ async def test_what_a_tool_raises_is_one_line_for_the_model_and_the_session_goes
 async def test_a_tool_shows_how_far_it_is_the_newest_word_first() -> None:
     server = ScriptedServer(_locate)
     go = asyncio.Event()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
 
         @client.tool
         async def locate(context: CallContext) -> str:
@@ -263,7 +248,7 @@ async def test_progress_from_a_thread_arrives_and_a_lost_word_does_no_harm() -> 
     server = ScriptedServer(_locate)
     server.replies["report_progress"] = deque([refuse("gone", "It has ended.")])
     contexts: list[CallContext] = []
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
 
         @client.tool
         def locate(context: CallContext) -> str:
@@ -285,7 +270,7 @@ async def test_arguments_that_are_too_long_for_an_event_are_fetched() -> None:
         await turn.call_client("locate", "Where", arguments="{…}", arguments_file=file)
         await turn.say("done")
 
-    async with _connect(ScriptedServer(script)) as client:
+    async with connect(ScriptedServer(script), policy=QUICK) as client:
         client.tool(name="locate")(_say_again)
         session = await client.open()
         assert await session.ask('{"word": "long"}') == "done"
@@ -302,7 +287,7 @@ async def test_only_so_many_calls_run_at_once_and_the_rest_is_not_claimed() -> N
     server = ScriptedServer(script)
     running: list[int] = []
     full, go = asyncio.Event(), asyncio.Event()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
 
         @client.tool
         async def locate() -> None:
@@ -323,7 +308,7 @@ async def test_only_so_many_calls_run_at_once_and_the_rest_is_not_claimed() -> N
 
 async def test_a_result_may_be_more_than_text() -> None:
     server = ScriptedServer(_locate)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="locate")(lambda: Image(media_type="image/png", data=PNG))
         session = await client.open()
         assert await session.ask("{}") == "completed"

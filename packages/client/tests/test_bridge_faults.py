@@ -3,19 +3,20 @@
 import asyncio
 import base64
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from towline_client import Client, LinkPolicy, Session
+from towline_client import Client, Session
 from towline_client.testing import (
+    QUICK,
     ManualClock,
     ScriptedServer,
     ScriptedTransport,
     ScriptedTurn,
+    connect,
     refuse,
 )
 from towline_client.testing.log import time_at
@@ -30,20 +31,6 @@ from towline_protocol import (
 )
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
-QUICK = LinkPolicy(first_ms=0, patience=1_000_000)
-
-
-@asynccontextmanager
-async def _connect(
-    server: ScriptedServer, clock: ManualClock | None = None
-) -> AsyncGenerator[Client]:
-    transport = ScriptedTransport(server)
-    async with (
-        asyncio.timeout(10),
-        server,
-        Client("", "token", transport=transport, policy=QUICK, clock=clock) as client,
-    ):
-        yield client
 
 
 def _bodies(server: ScriptedServer, name: str, kind: type[Any]) -> list[Any]:
@@ -92,7 +79,7 @@ async def test_a_tool_runs_once_though_frames_come_twice_and_replies_are_lost(lo
     server = ScriptedServer(_locate)
     server.doubled = True
     ran: list[int] = []
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="locate")(lambda: ran.append(1))
         session = await client.open()
         server.lose.append(lost)
@@ -105,7 +92,7 @@ async def test_a_tool_runs_once_though_frames_come_twice_and_replies_are_lost(lo
 async def test_a_call_that_another_client_has_is_left_to_it() -> None:
     server = ScriptedServer(_locate)
     ran: list[int] = []
-    async with _connect(server) as client, _connect(server) as other:
+    async with connect(server, policy=QUICK) as client, connect(server, policy=QUICK) as other:
         client.tool(name="locate")(lambda: ran.append(1))
         refusal = refuse("conflict", "The client 'watch' has this call; drop it.")
         server.replies["claim_call"] = deque([refusal])
@@ -135,7 +122,7 @@ async def test_a_call_whose_deadline_is_over_by_the_servers_clock_waits_for_a_ne
 
     server, clock = ScriptedServer(script), ManualClock()
     ran: list[int] = []
-    async with _connect(server, clock) as client:
+    async with connect(server, clock=clock, policy=QUICK) as client:
         client.tool(name="locate")(lambda: ran.append(1))
         session = await client.open()
         clock.advance(9_000_000)
@@ -154,7 +141,7 @@ async def test_a_call_whose_deadline_is_over_by_the_servers_clock_waits_for_a_ne
 async def test_a_function_is_cancelled_when_its_turn_is_interrupted() -> None:
     server = ScriptedServer(_locate)
     begun, stopped = asyncio.Event(), asyncio.Event()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
 
         @client.tool
         async def locate() -> None:
@@ -180,7 +167,7 @@ async def test_a_call_that_is_offered_to_all_once_more_is_claimed_again_while_it
     server = ScriptedServer(_locate)
     begun, go, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
     ran: list[int] = []
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
 
         @client.tool(idempotent=True)
         async def locate() -> str:
@@ -219,7 +206,7 @@ async def test_a_call_that_is_offered_to_all_once_more_is_claimed_again_while_it
 @pytest.mark.rules("C5.12")
 async def test_a_result_of_a_call_that_went_back_to_all_is_claimed_and_sent_again() -> None:
     server = ScriptedServer(_locate)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         refusal = refuse("conflict", "Claim it first.", reason="not_claimed")
         gone: list[Reply] = []
 
@@ -247,7 +234,7 @@ async def test_a_refused_result_is_answered_with_why_and_a_late_one_is_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     server = ScriptedServer(_locate)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="locate")(lambda: "here")
         server.replies["send_result"] = deque([refuse("rejected", "A picture is none.")])
         session = await client.open()
@@ -268,7 +255,7 @@ async def test_what_could_not_be_said_is_said_on_the_next_connection() -> None:
     server = ScriptedServer(_locate)
     ran: list[int] = []
     later = refuse("rate_limited", "Later.", retry_after_s=600.0)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="locate")(lambda: ran.append(1))
         server.replies["claim_call"] = deque([later])
         server.replies["send_result"] = deque([later])
@@ -285,7 +272,7 @@ async def test_what_could_not_be_said_is_said_on_the_next_connection() -> None:
 async def test_a_replay_of_old_calls_runs_nothing() -> None:
     server = ScriptedServer(_locate)
     ran: list[int] = []
-    async with _connect(server) as client, _connect(server) as other:
+    async with connect(server, policy=QUICK) as client, connect(server, policy=QUICK) as other:
         client.tool(name="locate")(lambda: ran.append(1))
         session, hand = await client.open(), await other.open()
         hand = await other.open(session.id)
@@ -312,7 +299,7 @@ async def test_a_session_that_is_closed_says_what_it_leaves_and_takes_its_tools_
 ) -> None:
     server = ScriptedServer(_locate)
     begun, stopped = asyncio.Event(), asyncio.Event()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
 
         @client.tool
         async def locate() -> None:
@@ -337,7 +324,7 @@ async def test_a_session_that_is_closed_says_what_it_leaves_and_takes_its_tools_
 @pytest.mark.rules("C5.12")
 async def test_a_close_does_not_wait_for_a_server_that_is_away_or_says_no() -> None:
     server = ScriptedServer(_locate)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         client.tool(name="locate")(lambda: "here")
         session = await client.open()
         server.replies["declare_tools"] = deque([refuse("gone", "It is closed.")])
@@ -361,7 +348,7 @@ async def test_without_a_journal_a_claimed_call_of_an_earlier_life_runs_only_if_
     effect: str, told: str | None
 ) -> None:
     server = ScriptedServer(_locate)
-    async with _connect(server) as first:
+    async with connect(server, policy=QUICK) as first:
         session = await first.open(reader="phone")
         await session.prompt("{}")
         view = await _until(session, _is_offered)

@@ -2,19 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
-from towline_client import Client, PersonNeeded, Session
+from towline_client import PersonNeeded, Session
 from towline_client.testing import (
     ManualClock,
     ScriptedServer,
-    ScriptedTransport,
     ScriptedTurn,
+    connect,
     refuse,
 )
 from towline_protocol import (
@@ -30,15 +29,6 @@ from towline_protocol import (
 )
 
 SIZE = QuestionItem(id="size", prompt="Which size?", options=(Option(id="s", label="Small"),))
-
-
-@asynccontextmanager
-async def _connect(
-    server: ScriptedServer, clock: ManualClock | None = None
-) -> AsyncGenerator[Client]:
-    client = Client("", "token", transport=ScriptedTransport(server), clock=clock)
-    async with asyncio.timeout(10), server, client:
-        yield client
 
 
 async def _gated(turn: ScriptedTurn, text: str) -> None:
@@ -72,7 +62,7 @@ def _bodies(server: ScriptedServer, name: str, kind: type[Any]) -> list[Any]:
 async def test_a_function_answers_permissions_and_its_answer_recites_the_digest() -> None:
     server = ScriptedServer(_gated)
     seen: list[PermissionRequested] = []
-    async with _connect(server) as client:
+    async with connect(server) as client:
 
         @client.on_permission
         async def decide(request: PermissionRequested) -> str:
@@ -105,7 +95,7 @@ class _Decides:
 async def test_an_answer_may_be_an_option_and_know_the_session(
     function: Callable[..., Any], option: str
 ) -> None:
-    async with _connect(ScriptedServer(_gated)) as client:
+    async with connect(ScriptedServer(_gated)) as client:
         client.on_permission(function)
         assert await (await client.open()).ask("!") == f"!{option}"
 
@@ -151,7 +141,7 @@ async def test_a_request_that_a_function_leaves_waits_for_others_and_ask_says_so
         asked.append(1)
         return function(request)
 
-    async with _connect(server) as client:
+    async with connect(server) as client:
         client.on_permission(decide)
         session = await client.open()
         with pytest.raises(PersonNeeded) as needed:
@@ -171,7 +161,7 @@ async def test_a_request_that_a_function_leaves_waits_for_others_and_ask_says_so
 async def test_a_function_is_cancelled_when_somebody_else_answers_first() -> None:
     begun, stopped = asyncio.Event(), asyncio.Event()
     server = ScriptedServer(_gated)
-    async with _connect(server) as client:
+    async with connect(server) as client:
 
         @client.on_permission
         async def decide(request: PermissionRequested) -> str:
@@ -196,7 +186,7 @@ async def test_an_answer_that_comes_second_is_left_out(caplog: pytest.LogCapture
     caplog.set_level("INFO", "towline.client")
     server = ScriptedServer(_gated)
     server.replies["answer_permission"] = deque([refuse("conflict", "It is answered.")])
-    async with _connect(server) as client:
+    async with connect(server) as client:
         client.on_permission(_first_option)
         session = await client.open()
         asking = asyncio.create_task(session.ask("!"))
@@ -215,7 +205,7 @@ async def test_a_request_whose_deadline_is_over_by_the_servers_clock_is_not_aske
     def decide(request: PermissionRequested) -> None:
         asked.append(request.permission)
 
-    async with _connect(server, clock) as client:
+    async with connect(server, clock=clock) as client:
         client.on_permission(decide)
         session = await client.open()
         clock.advance(9_000_000)
@@ -229,7 +219,7 @@ async def test_a_request_whose_deadline_is_over_by_the_servers_clock_is_not_aske
 async def test_a_replay_of_old_requests_asks_nothing_and_an_open_one_is_asked_about_once() -> None:
     server = ScriptedServer(_gated)
     asked: list[str] = []
-    async with _connect(server) as client, _connect(server) as other:
+    async with connect(server) as client, connect(server) as other:
         session = await client.open()
         hand = await other.open(session.id)
         session.stop()
@@ -253,7 +243,7 @@ async def test_a_replay_of_old_requests_asks_nothing_and_an_open_one_is_asked_ab
 @pytest.mark.rules("C5.10")
 async def test_a_function_answers_questions() -> None:
     server = ScriptedServer(_asks)
-    async with _connect(server) as client:
+    async with connect(server) as client:
 
         @client.on_question
         async def reply(question: QuestionAsked) -> Mapping[str, str]:
@@ -271,7 +261,7 @@ async def test_a_question_that_a_function_leaves_waits_for_others(
     def reply(question: QuestionAsked) -> str | None:
         return answer if question.items else None
 
-    async with _connect(ScriptedServer(_asks)) as client:
+    async with connect(ScriptedServer(_asks)) as client:
         client.on_question(reply)
         session = await client.open()
         with pytest.raises(PersonNeeded) as needed:
@@ -281,7 +271,7 @@ async def test_a_question_that_a_function_leaves_waits_for_others(
 
 
 async def test_a_function_that_python_cannot_look_into_gets_the_request_alone() -> None:
-    async with _connect(ScriptedServer(_gated)) as client:
+    async with connect(ScriptedServer(_gated)) as client:
         client.on_permission(type)
         session = await client.open()
         with pytest.raises(PersonNeeded):

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 
 import pytest
 
@@ -21,6 +20,7 @@ from towline_client.testing import (
     ScriptedServer,
     ScriptedTransport,
     ScriptedTurn,
+    connect,
     refuse,
 )
 from towline_client.transport import Call, Reply, check_reply
@@ -45,18 +45,6 @@ from towline_protocol import (
     block_text,
     encode,
 )
-
-
-@asynccontextmanager
-async def _connect(
-    server: ScriptedServer, clock: ManualClock | None = None
-) -> AsyncGenerator[Client]:
-    async with (
-        asyncio.timeout(10),
-        server,
-        Client("", "token", transport=ScriptedTransport(server), clock=clock) as client,
-    ):
-        yield client
 
 
 def _names(server: ScriptedServer) -> list[str]:
@@ -181,7 +169,7 @@ async def _ask_for_all(turn: ScriptedTurn, text: str) -> None:
 
 async def test_every_operation_of_the_table_can_be_called() -> None:
     server = ScriptedServer(_ask_for_all)
-    async with _connect(server) as client:
+    async with connect(server) as client:
         await _use_discovery(client)
         await _use_account(client)
         await _use_models(client.models)
@@ -199,7 +187,7 @@ async def test_every_operation_of_the_table_can_be_called() -> None:
 @pytest.mark.rules("C2.5")
 async def test_a_prompt_whose_reply_was_lost_is_sent_again_under_the_same_key() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         session = await client.open()
         server.lose.append("send_prompt")
         assert await session.ask("once") == "You said: once"
@@ -214,7 +202,7 @@ async def test_a_prompt_whose_reply_was_lost_is_sent_again_under_the_same_key() 
 @pytest.mark.rules("C2.5")
 async def test_a_key_of_ones_own_is_used() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         first = await client.create_session(key="mine")
         assert await client.create_session(key="mine") == first
         assert await client.create_session() != first
@@ -223,7 +211,7 @@ async def test_a_key_of_ones_own_is_used() -> None:
 async def test_a_call_gives_up_after_three_retries_and_waits_between_them() -> None:
     server = ScriptedServer()
     clock = ManualClock()
-    async with _connect(server, clock) as client:
+    async with connect(server, clock=clock) as client:
         server.lose.extend(["me"] * 4)
         asking = asyncio.create_task(client.me())
         seen: list[tuple[int, int]] = []
@@ -239,7 +227,7 @@ async def test_a_call_gives_up_after_three_retries_and_waits_between_them() -> N
 
 async def test_a_call_that_might_act_twice_is_not_sent_again() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         server.lose.append("claim")
         with pytest.raises(ConnectionLost):
             await client.claim("ABCD1234")
@@ -250,7 +238,7 @@ async def test_a_call_that_might_act_twice_is_not_sent_again() -> None:
 async def test_a_busy_server_is_asked_again_after_the_time_it_names() -> None:
     server = ScriptedServer()
     clock = ManualClock()
-    async with _connect(server, clock) as client:
+    async with connect(server, clock=clock) as client:
         busy = refuse("draining", "The server is restarting; wait.", retry_after_s=2)
         server.replies["me"] = deque([busy])
         asking = asyncio.create_task(client.me())
@@ -263,7 +251,7 @@ async def test_a_busy_server_is_asked_again_after_the_time_it_names() -> None:
 
 async def test_a_wait_of_days_is_the_callers_decision() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         server.replies["me"] = deque([refuse("rate_limited", "Wait.", retry_after_s=259_200)])
         with pytest.raises(CommandRejected) as caught:
             await client.me()
@@ -274,7 +262,7 @@ async def test_a_wait_of_days_is_the_callers_decision() -> None:
 
 async def test_a_refusal_that_a_retry_does_not_help_comes_at_once() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         with pytest.raises(CommandRejected) as caught:
             await client.get_session(SessionId("ses_none"))
         assert caught.value.problem.code == "not_found"
@@ -348,7 +336,7 @@ async def test_a_credential_that_cannot_be_had_for_now_is_waited_for() -> None:
 
 async def test_ids_cannot_leave_their_place_in_the_path() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         with pytest.raises(CommandRejected):
             await client.get_session(SessionId("../auth/me?x=/#"))
     assert server.calls[0].path == "/api/sessions/..%2Fauth%2Fme%3Fx%3D%2F%23"
@@ -357,7 +345,7 @@ async def test_ids_cannot_leave_their_place_in_the_path() -> None:
 async def test_an_answer_that_cannot_be_read_is_no_success() -> None:
     server = ScriptedServer()
     head = {"towline-contract": "1", "content-type": "application/json"}
-    async with _connect(server) as client:
+    async with connect(server) as client:
         server.replies["me"] = deque([Reply(status=200, headers=head, body=b"{}")])
         with pytest.raises(ContractUnavailable) as caught:
             await client.me()
@@ -370,7 +358,7 @@ async def test_a_view_with_blocks_of_a_newer_server_can_be_read() -> None:
         await turn.say(text)
 
     server = ScriptedServer(say)
-    async with _connect(server) as client:
+    async with connect(server) as client:
         session = await client.open()
         await session.ask("Hello")
         asked = next(call for call in server.calls if call.operation.name == "get_view")

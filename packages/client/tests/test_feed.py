@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 
 import pytest
 
@@ -16,23 +16,8 @@ from towline_client import (
     Reply,
     Unauthorized,
 )
-from towline_client.testing import ManualClock, ScriptedServer, ScriptedTransport, refuse
+from towline_client.testing import ManualClock, ScriptedServer, ScriptedTransport, connect, refuse
 from towline_protocol import CreateSession, SessionChanged, SessionRemoved, SessionRows
-
-
-@asynccontextmanager
-async def _connect(
-    server: ScriptedServer,
-    policy: LinkPolicy | None = None,
-    clock: ManualClock | None = None,
-) -> AsyncGenerator[Client]:
-    transport = ScriptedTransport(server)
-    async with (
-        asyncio.timeout(10),
-        server,
-        Client("", "token", transport=transport, policy=policy, clock=clock) as client,
-    ):
-        yield client
 
 
 async def _read(feed: AsyncGenerator[FeedFrame, None], count: int) -> list[FeedFrame]:
@@ -43,7 +28,7 @@ async def _read(feed: AsyncGenerator[FeedFrame, None], count: int) -> list[FeedF
 async def test_the_feed_begins_with_the_rows_and_goes_on_with_what_changes() -> None:
     server = ScriptedServer()
     old = server.add_session(CreateSession(title="Old"))
-    async with _connect(server) as client, aclosing(client.feed(reader="list")) as feed:
+    async with connect(server) as client, aclosing(client.feed(reader="list")) as feed:
         assert await _read(feed, 1) == [SessionRows(sessions=(old.info,))]
         assert server.calls[-1].query == {"reader": "list"}
         new = await client.create_session(CreateSession(title="New"))
@@ -59,7 +44,7 @@ async def test_the_feed_begins_with_the_rows_and_goes_on_with_what_changes() -> 
 @pytest.mark.rules("C2.12")
 async def test_a_turn_is_told_by_what_a_list_shows_of_it_and_not_by_each_event() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client, aclosing(client.feed()) as feed:
+    async with connect(server) as client, aclosing(client.feed()) as feed:
         await anext(feed)
         session = await client.open()
         await session.ask("Hello")
@@ -88,7 +73,7 @@ async def test_a_turn_is_told_by_what_a_list_shows_of_it_and_not_by_each_event()
 async def test_a_feed_that_the_server_ends_comes_back_when_it_says_and_begins_anew() -> None:
     clock = ManualClock()
     server = ScriptedServer()
-    async with _connect(server, clock=clock) as client, aclosing(client.feed()) as feed:
+    async with connect(server, clock=clock) as client, aclosing(client.feed()) as feed:
         assert await anext(feed) == SessionRows(sessions=())
         server.feed.reset(2500)
         again = asyncio.create_task(anext(feed))
@@ -107,7 +92,10 @@ async def test_a_feed_that_is_cut_again_and_again_backs_off_and_never_ends() -> 
     clock = ManualClock()
     server = ScriptedServer()
     policy = LinkPolicy(first_ms=0)
-    async with _connect(server, policy, clock) as client, aclosing(client.feed()) as feed:
+    async with (
+        connect(server, policy=policy, clock=clock) as client,
+        aclosing(client.feed()) as feed,
+    ):
         await anext(feed)
         server.cuts.extend([0] * 6)
         server.feed.hang_up()
@@ -123,7 +111,7 @@ async def test_a_feed_that_is_cut_again_and_again_backs_off_and_never_ends() -> 
 async def test_a_feed_without_a_byte_for_long_is_taken_up_again() -> None:
     server = ScriptedServer()
     policy = LinkPolicy(silence_ms=1)
-    async with _connect(server, policy) as client, aclosing(client.feed()) as feed:
+    async with connect(server, policy=policy) as client, aclosing(client.feed()) as feed:
         await anext(feed)
         assert isinstance(await anext(feed), SessionRows)
     assert _streams(server) == 2
@@ -132,7 +120,7 @@ async def test_a_feed_without_a_byte_for_long_is_taken_up_again() -> None:
 
 async def test_a_feed_whose_bytes_make_no_frames_is_read_anew() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client, aclosing(client.feed()) as feed:
+    async with connect(server) as client, aclosing(client.feed()) as feed:
         await anext(feed)
         server.feed.send(b"event: session\ndata: {}\n\n: a comment\n\nevent: news\ndata: 1\n\n")
         new = server.add_session()
@@ -146,7 +134,7 @@ async def test_a_feed_that_cannot_begin_says_so_at_its_second_failure() -> None:
     busy = refuse("capacity_exceeded", "Too many readers.")
     server.replies["follow_all"] = deque([busy, busy])
     policy = LinkPolicy(first_ms=0)
-    async with _connect(server, policy) as client, aclosing(client.feed()) as feed:
+    async with connect(server, policy=policy) as client, aclosing(client.feed()) as feed:
         with pytest.raises(CommandRejected, match="Too many readers"):
             await anext(feed)
         assert _streams(server) == 2
@@ -179,7 +167,7 @@ async def test_a_feed_asks_for_its_credential_twice_more_then_gives_up() -> None
 @pytest.mark.rules("C2.1")
 async def test_a_feed_ends_where_no_towline_server_answers() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client, aclosing(client.feed()) as feed:
+    async with connect(server) as client, aclosing(client.feed()) as feed:
         await anext(feed)
         page = Reply(status=200, headers={"content-type": "text/html"}, body=b"<html>")
         server.replies["follow_all"] = deque([page])

@@ -1,31 +1,22 @@
 """Files to a server and back."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from towline_client import Client, CommandRejected
+from towline_client import CommandRejected
 from towline_client.http import HttpTransport
-from towline_client.testing import ScriptedServer, ScriptedTransport
+from towline_client.testing import ScriptedServer, connect
 from towline_client.transport import Call
 from towline_protocol import OPERATIONS
-
-
-@asynccontextmanager
-async def _connect(server: ScriptedServer) -> AsyncGenerator[Client]:
-    transport = ScriptedTransport(server)
-    async with asyncio.timeout(10), server, Client("", "token", transport=transport) as client:
-        yield client
 
 
 async def test_a_file_goes_by_its_path_and_under_its_name(tmp_path: Path) -> None:
     path = tmp_path / "notes.md"
     path.write_bytes(b"# Notes\n")
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         kept = await client.upload(path)
         other = await client.upload(path, name="other.md")
         assert await client.download(kept.file) == b"# Notes\n"
@@ -40,7 +31,7 @@ async def test_no_more_of_a_path_is_read_than_shows_that_it_is_too_large(tmp_pat
     with path.open("wb") as file:
         file.truncate(2**32)  # takes no room on the disk
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         kept = await client.upload(path)
     assert kept.size == 20 * 1024 * 1024 + 1
 
@@ -48,7 +39,7 @@ async def test_no_more_of_a_path_is_read_than_shows_that_it_is_too_large(tmp_pat
 @pytest.mark.rules("C4.5")
 async def test_a_file_whose_reply_was_lost_is_sent_again() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         server.lose.append("upload_file")
         kept = await client.upload(b"words")
         server.lose.append("download_file")
@@ -59,7 +50,7 @@ async def test_a_file_whose_reply_was_lost_is_sent_again() -> None:
 
 
 async def test_a_file_that_is_not_there_is_refused_by_the_server() -> None:
-    async with _connect(ScriptedServer()) as client:
+    async with connect(ScriptedServer()) as client:
         with pytest.raises(CommandRejected) as caught:
             await client.download("0" * 64)
     assert caught.value.code == "not_found"

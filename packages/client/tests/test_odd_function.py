@@ -1,29 +1,18 @@
 """A program's own functions that do what no function should: the session lives on."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from towline_client import CallContext, CallFailed, Client, ClientError, Session
+from towline_client import CallContext, CallFailed, ClientError, Session
 from towline_client.bridge import contain
-from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn
+from towline_client.testing import ScriptedServer, ScriptedTurn, connect
 from towline_protocol import Image, Option, QuestionAsked, QuestionItem, Text, TowlineError
 
 _SIZE = QuestionItem(id="size", prompt="Which size?", options=(Option(id="s", label="Small"),))
-
-
-@asynccontextmanager
-async def _connect(server: ScriptedServer) -> AsyncGenerator[Client]:
-    async with (
-        asyncio.timeout(10),
-        server,
-        Client("", "token", transport=ScriptedTransport(server)) as client,
-    ):
-        yield client
 
 
 async def _call(turn: ScriptedTurn, text: str) -> None:
@@ -83,7 +72,7 @@ def _raise(error: BaseException) -> Callable[[], object]:
 async def test_whatever_a_tool_does_its_call_is_answered_and_the_session_goes_on(
     function: Callable[[], object], told: str
 ) -> None:
-    async with _connect(ScriptedServer(_call)) as client:
+    async with connect(ScriptedServer(_call)) as client:
         client.tool(name="odd")(function)
         session = await client.open()
         assert await session.ask("Go") == told
@@ -105,7 +94,7 @@ async def test_a_tool_that_does_not_heed_its_cancel_holds_nobody_up(
             except asyncio.CancelledError:
                 continue
 
-    async with _connect(ScriptedServer(_call)) as client:
+    async with connect(ScriptedServer(_call)) as client:
         client.tool(name="odd")(stubborn)
         session = await client.open()
         await session.prompt("Go")
@@ -125,7 +114,7 @@ async def test_a_tool_may_close_what_it_runs_in(
     async def leave() -> None:
         await (client.close() if closes is None else closes(held[0]))
 
-    async with _connect(ScriptedServer(_call)) as client:
+    async with connect(ScriptedServer(_call)) as client:
         client.tool(name="odd")(leave)
         held.append(await client.open())
         await held[0].prompt("Go")
@@ -147,7 +136,7 @@ async def test_an_odd_answer_of_a_function_is_left_out_and_the_session_goes_on(
         answers = await turn.question(_SIZE)
         await turn.say(str(answers))
 
-    async with _connect(ScriptedServer(script)) as client:
+    async with connect(ScriptedServer(script)) as client:
 
         @client.on_question
         def reply(question: QuestionAsked) -> object:
@@ -170,7 +159,7 @@ async def test_an_odd_fraction_of_progress_is_a_number_or_a_mistake() -> None:
         context.progress("all", float("nan"))
         return "unreached"
 
-    async with _connect(ScriptedServer(_call)) as client:
+    async with connect(ScriptedServer(_call)) as client:
         client.tool(odd)
         session = await client.open()
         assert await session.ask("Go") == "fraction=nan is no number from 0 to 1."

@@ -69,7 +69,7 @@ async def test_a_server_that_never_sends_what_it_told_of_does_not_hold_an_openin
 ):
     server, clock = _Boaster(), ManualClock()
     session = server.add_session()
-    async with _connect(server, clock) as client:
+    async with _connect(server, clock=clock) as client:
         opening = asyncio.create_task(client.open(session.id))
         await server.greeted.wait()
         while clock.now_ms() < SETTLE_MS:

@@ -4,8 +4,7 @@ import asyncio
 import inspect
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -24,7 +23,7 @@ from towline_client import (
     TurnFiles,
 )
 from towline_client.options import check_options
-from towline_client.testing import ManualClock, ScriptedServer, ScriptedTransport, refuse
+from towline_client.testing import ManualClock, ScriptedServer, connect, refuse
 from towline_protocol import (
     OPERATIONS,
     Operation,
@@ -45,19 +44,6 @@ _BESIDE = {
     "Session.wait_for",  # of the stream
 }
 """Public coroutines that are no call of one operation."""
-
-
-@asynccontextmanager
-async def _connect(
-    server: ScriptedServer, clock: ManualClock | None = None
-) -> AsyncGenerator[Client]:
-    transport = ScriptedTransport(server)
-    async with (
-        asyncio.timeout(10),
-        server,
-        Client("", "token", transport=transport, clock=clock) as client,
-    ):
-        yield client
 
 
 def _calls() -> dict[str, Callable[..., Any]]:
@@ -136,7 +122,7 @@ def test_an_option_that_cannot_be_is_refused(options: dict[str, Any]) -> None:
 
 async def test_options_are_checked_by_the_calls_themselves() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         with pytest.raises(UsageError, match="takes no key"):
             await client.me(key="k")
         with pytest.raises(UsageError, match="takes no key") as caught:
@@ -153,7 +139,7 @@ async def test_options_are_checked_by_the_calls_themselves() -> None:
 @pytest.mark.rules("C2.6")
 async def test_a_change_is_held_against_the_tag_that_is_given() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         info = await client.create_session()
         known = await client.life.read(info.id)
         change = UpdateSession(title="Mine")
@@ -168,7 +154,7 @@ async def test_a_change_is_held_against_the_tag_that_is_given() -> None:
 async def test_a_timeout_bounds_the_call_with_all_its_tries() -> None:
     server = ScriptedServer()
     clock = ManualClock()
-    async with _connect(server, clock) as client:
+    async with connect(server, clock=clock) as client:
         server.lose.extend(["me"] * 4)
         asking = asyncio.create_task(client.me(timeout_s=2.5))
         await _settle()
@@ -183,7 +169,7 @@ async def test_a_timeout_bounds_the_call_with_all_its_tries() -> None:
 
 async def test_a_call_without_a_timeout_has_the_usual_one_for_each_try() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         server.lose.append("get_session")
         with pytest.raises(CommandRejected):
             await client.get_session(SessionId("ses_none"))
@@ -195,7 +181,7 @@ async def test_a_call_without_a_timeout_has_the_usual_one_for_each_try() -> None
 
 async def test_a_wait_that_outlives_the_timeout_is_told_at_once() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server) as client:
         server.replies["me"] = deque([refuse("draining", "Wait.", retry_after_s=5)])
         with pytest.raises(CommandRejected, match="Wait"):
             await client.me(timeout_s=4)

@@ -2,8 +2,6 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -12,17 +10,18 @@ from towline_client import (
     CommandRejected,
     ConnectionLost,
     ContractUnavailable,
-    LinkPolicy,
     Rebuilt,
     Session,
     Unauthorized,
 )
 from towline_client.testing import (
+    QUICK,
     ManualClock,
     ScriptedServer,
     ScriptedSession,
     ScriptedTransport,
     ScriptedTurn,
+    connect,
     refuse,
 )
 from towline_client.transport import Reply
@@ -42,19 +41,7 @@ from towline_protocol import (
     reduce,
 )
 
-_QUICK = LinkPolicy(first_ms=0, patience=1_000_000)
 """Failures in a row cost the millisecond that the scripted server asks for."""
-
-
-@asynccontextmanager
-async def _connect(
-    server: ScriptedServer, *, policy: LinkPolicy = _QUICK, clock: ManualClock | None = None
-) -> AsyncGenerator[Client]:
-    transport = ScriptedTransport(server)
-    async with asyncio.timeout(10), server:
-        async with Client("", "token", transport=transport, policy=policy, clock=clock) as client:
-            yield client
-        assert transport.closed
 
 
 async def _until_turn_ends(session: Session) -> SessionView:
@@ -95,7 +82,7 @@ async def test_a_stream_cut_at_any_frame_shows_each_event_once_and_the_same_view
     doubled: bool,
 ) -> None:
     server = ScriptedServer(_long_talk)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         calm = await client.open()
         await calm.ask("Hello")
         frames = len(server.sessions[calm.id].events) * 2
@@ -119,7 +106,7 @@ async def test_a_stream_cut_at_any_frame_shows_each_event_once_and_the_same_view
 @pytest.mark.rules("C4.2", "C4.3")
 async def test_a_lost_event_is_noticed_and_the_view_fetched_anew() -> None:
     server = ScriptedServer(_long_talk)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         server.left_out.add(5)
         await session.prompt("Hello")
@@ -150,7 +137,7 @@ async def test_a_hole_in_a_delta_is_noticed_and_the_view_fetched_anew() -> None:
         turn.emit(MessageEnded(message=message, content=(Text(text="Hello"),)))
 
     server = ScriptedServer(skip)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         asking = asyncio.create_task(session.ask("!"))
         async for event in session.events:
@@ -174,7 +161,7 @@ def _count(server: ScriptedServer, name: str) -> int:
 @pytest.mark.rules("C3.5", "C4.3")
 async def test_a_cursor_ahead_of_the_log_leads_to_the_view() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         await session.ask("Hello")
         log = server.sessions[session.id]
@@ -194,7 +181,7 @@ async def test_a_cursor_ahead_of_the_log_leads_to_the_view() -> None:
 @pytest.mark.rules("C3.2", "C4.3")
 async def test_another_log_with_as_many_events_leads_to_the_view() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         log = server.sessions[session.id]
         restored = ScriptedSession(session.id, "log_2")
@@ -211,7 +198,7 @@ async def test_another_log_with_as_many_events_leads_to_the_view() -> None:
 @pytest.mark.rules("C1.11")
 async def test_a_frame_that_cannot_be_read_is_skipped_and_moves_nothing() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         log = server.sessions[session.id]
         log.send(b"data: {broken\n\n")
@@ -224,7 +211,7 @@ async def test_a_frame_that_cannot_be_read_is_skipped_and_moves_nothing() -> Non
 
 async def test_an_event_over_the_bound_is_a_cut() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         server.sessions[session.id].send(b"data: " + b"x" * (9 * 1024 * 1024))
         assert await session.ask("Hello") == "You said: Hello"
@@ -235,7 +222,7 @@ async def test_an_event_over_the_bound_is_a_cut() -> None:
 async def test_a_planned_close_is_waited_out() -> None:
     clock = ManualClock()
     server = ScriptedServer()
-    async with _connect(server, clock=clock) as client:
+    async with connect(server, clock=clock, policy=QUICK) as client:
         session = await client.open()
         server.sessions[session.id].reset(1500)
         await _phase(session, "retrying")
@@ -249,7 +236,7 @@ async def test_a_planned_close_is_waited_out() -> None:
 async def test_a_silent_stream_is_given_up_after_45_s_and_taken_up_again() -> None:
     clock = ManualClock()
     server = ScriptedServer()
-    async with _connect(server, clock=clock) as client:
+    async with connect(server, clock=clock, policy=QUICK) as client:
         session = await client.open()
         clock.advance(44_999)
         assert await session.ask("still there") == "You said: still there"
@@ -330,7 +317,7 @@ async def test_a_page_that_no_towline_server_sent_ends_the_line_with_the_reason(
     headers: dict[str, str], reason: str
 ) -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         page = Reply(status=200, headers=headers, body=b"<html>Sign in to the network</html>")
         server.replies["follow"] = _many(page, 1)
@@ -347,7 +334,7 @@ async def test_a_page_that_no_towline_server_sent_ends_the_line_with_the_reason(
 @pytest.mark.rules("C2.1")
 async def test_a_server_of_another_version_ends_the_line() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         newer = Reply(status=200, headers={"towline-contract": "2"})
         server.replies["follow"] = _many(newer, 1)
@@ -360,7 +347,7 @@ async def test_a_server_of_another_version_ends_the_line() -> None:
 @pytest.mark.parametrize("status", [401, 404, 444, 502])
 async def test_an_error_page_of_a_proxy_is_a_cut_like_any_other(status: int) -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         body = b"" if status == 444 else b"<html>"
         page = Reply(status=status, headers={"content-type": "text/html"}, body=body)
@@ -373,7 +360,7 @@ async def test_an_error_page_of_a_proxy_is_a_cut_like_any_other(status: int) -> 
 @pytest.mark.rules("C4.4")
 async def test_a_session_that_is_deleted_meanwhile_is_gone() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         log = server.sessions.pop(session.id)
         log.hang_up()
@@ -393,7 +380,7 @@ async def test_stop_drops_the_stream_and_start_goes_on_where_it_stood() -> None:
         ended.set()
 
     server = ScriptedServer(talk)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         log = server.sessions[session.id]
         session.stop()
@@ -420,7 +407,7 @@ async def test_back_late_in_mid_turn_the_view_is_fetched_anew() -> None:
         await go_on.wait()
 
     server = ScriptedServer(slow)
-    async with _connect(server, clock=clock) as client:
+    async with connect(server, clock=clock, policy=QUICK) as client:
         session = await client.open()
         await session.prompt("Hello")
         async for view in session.views:
@@ -447,7 +434,7 @@ async def test_a_bug_in_the_line_reaches_every_flow_and_close() -> None:
 
 async def test_open_says_what_is_wrong_instead_of_waiting() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         with pytest.raises(CommandRejected) as caught:
             await client.open("ses_none")
         assert (caught.value.code, caught.value.status) == ("not_found", 404)
@@ -461,7 +448,7 @@ async def test_open_says_what_is_wrong_instead_of_waiting() -> None:
 
 async def test_a_server_error_on_the_stream_is_waited_out_however_long_its_page_is() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         head = {"towline-contract": "1", "content-type": "text/plain"}
         server.replies["follow"] = _many(Reply(status=500, headers=head, body=b"x" * 10**6), 3)
@@ -471,7 +458,7 @@ async def test_a_server_error_on_the_stream_is_waited_out_however_long_its_page_
 
 
 async def test_a_line_that_is_cancelled_ends_its_flows() -> None:
-    async with _connect(ScriptedServer()) as client:
+    async with connect(ScriptedServer(), policy=QUICK) as client:
         session = await client.open()
         for task in asyncio.all_tasks():
             if task.get_name() == f"line of {session.id}":
@@ -488,7 +475,7 @@ async def _broken_credential() -> str:
 async def test_a_wait_for_the_next_try_can_be_cut_short() -> None:
     clock = ManualClock()
     server = ScriptedServer()
-    async with _connect(server, clock=clock) as client:
+    async with connect(server, clock=clock, policy=QUICK) as client:
         session = await client.open()
         session.retry_now()  # nothing is waited for
         server.sessions[session.id].reset(60_000)

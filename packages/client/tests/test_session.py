@@ -1,17 +1,13 @@
 """Sessions against a scripted server: no network, and no clock where time matters."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 
 from towline_client import (
-    Client,
     CommandRejected,
     ConnectionLost,
-    LinkPolicy,
     PromptWatch,
     Rebuilt,
     Session,
@@ -20,10 +16,10 @@ from towline_client import (
     follow_prompt,
 )
 from towline_client.testing import (
-    ManualClock,
+    QUICK,
     ScriptedServer,
-    ScriptedTransport,
     ScriptedTurn,
+    connect,
 )
 from towline_client.testing.log import frame_of
 from towline_protocol import (
@@ -45,19 +41,7 @@ from towline_protocol import (
     reduce,
 )
 
-_QUICK = LinkPolicy(first_ms=0, patience=1_000_000)
 """Failures in a row cost the millisecond that the scripted server asks for."""
-
-
-@asynccontextmanager
-async def _connect(
-    server: ScriptedServer, *, policy: LinkPolicy = _QUICK, clock: ManualClock | None = None
-) -> AsyncGenerator[Client]:
-    transport = ScriptedTransport(server)
-    async with asyncio.timeout(10), server:
-        async with Client("", "token", transport=transport, policy=policy, clock=clock) as client:
-            yield client
-        assert transport.closed
 
 
 async def _until_turn_ends(session: Session) -> SessionView:
@@ -85,13 +69,13 @@ async def _long_talk(turn: ScriptedTurn, text: str) -> None:
 
 
 async def test_ask_returns_the_last_text_of_the_turn() -> None:
-    async with _connect(ScriptedServer(_long_talk)) as client:
+    async with connect(ScriptedServer(_long_talk), policy=QUICK) as client:
         session = await client.open()
         assert await session.ask("Hello") == "It is 09:05."
 
 
 async def test_ask_waits_for_its_own_turn_when_another_one_runs() -> None:
-    async with _connect(ScriptedServer()) as client:
+    async with connect(ScriptedServer(), policy=QUICK) as client:
         session = await client.open()
         answers = await asyncio.gather(*(session.ask(text) for text in ("one", "two", "three")))
         assert answers == ["You said: one", "You said: two", "You said: three"]
@@ -103,7 +87,7 @@ async def test_ask_says_why_a_turn_failed() -> None:
         fault = Fault(code="provider_rate_limit", message="Too many requests; wait a minute.")
         turn.emit(TurnFailed(fault=fault, usage=Usage()))
 
-    async with _connect(ScriptedServer(fail)) as client:
+    async with connect(ScriptedServer(fail), policy=QUICK) as client:
         session = await client.open()
         with pytest.raises(TurnUnfinished, match="failed: Too many requests") as caught:
             await session.ask("Hello")
@@ -119,7 +103,7 @@ async def test_ask_says_that_a_turn_was_stopped() -> None:
         started.set()
         await asyncio.Event().wait()
 
-    async with _connect(ScriptedServer(hang)) as client:
+    async with connect(ScriptedServer(hang), policy=QUICK) as client:
         session = await client.open()
         asking = asyncio.create_task(session.ask("Hello"))
         await started.wait()
@@ -137,7 +121,7 @@ async def test_ask_on_a_session_that_closes_says_so() -> None:
         turn.session.emit(SessionClosed(reason="done"))
         await asyncio.Event().wait()
 
-    async with _connect(ScriptedServer(close)) as client:
+    async with connect(ScriptedServer(close), policy=QUICK) as client:
         session = await client.open()
         with pytest.raises(ConnectionLost, match="closed before the turn ended"):
             await session.ask("Hello")
@@ -147,7 +131,7 @@ async def test_ask_on_a_session_that_closes_says_so() -> None:
 
 async def test_events_gives_each_stored_event_once_in_order_and_the_deltas() -> None:
     server = ScriptedServer(_long_talk)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         await session.prompt("Hello")
         await _until_turn_ends(session)
@@ -168,7 +152,7 @@ async def test_events_gives_each_stored_event_once_in_order_and_the_deltas() -> 
 
 
 async def test_views_skips_what_a_slow_reader_missed() -> None:
-    async with _connect(ScriptedServer(_long_talk)) as client:
+    async with connect(ScriptedServer(_long_talk), policy=QUICK) as client:
         session = await client.open()
         await session.ask("Hello")
         views = [await anext(session.views), session.view]
@@ -178,7 +162,7 @@ async def test_views_skips_what_a_slow_reader_missed() -> None:
 @pytest.mark.rules("C2.10", "C3.7")
 async def test_a_closed_session_can_be_read_and_its_flows_end() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         first = await client.open()
         await first.ask("Hello")
         server.sessions[first.id].emit(SessionClosed(reason="done"))
@@ -199,7 +183,7 @@ async def test_answer_recites_the_digest_and_the_call_runs() -> None:
         await turn.say(option, text)
 
     server = ScriptedServer(gated)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         asking = asyncio.create_task(session.ask("!", others_answer=True))
         async for view in session.views:
@@ -217,7 +201,7 @@ async def test_a_reader_who_is_too_slow_is_told_to_go_on_from_the_view(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("towline_client.pump.MAX_WAITING_EVENTS", 4)
-    async with _connect(ScriptedServer(_long_talk)) as client:
+    async with connect(ScriptedServer(_long_talk), policy=QUICK) as client:
         session = await client.open()
         await session.ask("Hello")
         first, *rest = await _read(session, 1)
@@ -236,7 +220,7 @@ async def test_what_a_too_slow_reader_is_given_whole_does_not_come_one_by_one(
 ) -> None:
     monkeypatch.setattr("towline_client.pump.MAX_WAITING_EVENTS", 4)
     server = ScriptedServer(_long_talk)
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         truth = server.sessions[session.id]
         readers, truth.readers = truth.readers, []
@@ -259,7 +243,7 @@ async def test_a_second_and_a_late_answer_are_told_so() -> None:
         call, _ = await turn.ask("t", text, preview=Preview(kind="text", text=text))
         turn.end_call(call, "ok")
 
-    async with _connect(ScriptedServer(gated)) as client:
+    async with connect(ScriptedServer(gated), policy=QUICK) as client:
         session = await client.open()
         await session.prompt("!")
         async for view in session.views:
@@ -278,7 +262,7 @@ async def test_a_second_and_a_late_answer_are_told_so() -> None:
 
 async def test_after_close_start_and_stop_mean_nothing() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         session = await client.open()
         assert session.server_now is not None
         await session.close()
@@ -309,7 +293,7 @@ def test_a_prompt_that_was_seen_waiting_and_is_nowhere_was_taken_back() -> None:
 
 async def test_leaving_the_client_ends_every_line_and_task() -> None:
     server = ScriptedServer()
-    async with _connect(server) as client:
+    async with connect(server, policy=QUICK) as client:
         logs = [server.sessions[(await client.open()).id] for _ in range(5)]
         assert all(log.readers for log in logs)
     assert not any(log.readers for log in logs)
@@ -327,7 +311,7 @@ async def test_answers_to_a_question_reach_the_turn_and_late_ones_are_told_so() 
         answers = await turn.question(*items)
         await turn.say(text, *answers["item_1"], *answers["item_2"])
 
-    async with _connect(ScriptedServer(asks)) as client:
+    async with connect(ScriptedServer(asks), policy=QUICK) as client:
         session = await client.open()
         asking = asyncio.create_task(session.ask("!", others_answer=True))
         async for view in session.views:

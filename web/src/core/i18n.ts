@@ -2,9 +2,10 @@
 
 import { EN } from "./words.en.ts";
 import type { EN_LATER } from "./words.later.ts";
+import type { EN_SETTINGS } from "./words.settings.ts";
 
 /** The name of a text. */
-export type Word = keyof typeof EN | keyof typeof EN_LATER;
+export type Word = keyof typeof EN | keyof typeof EN_LATER | keyof typeof EN_SETTINGS;
 
 type Book = Partial<Record<Word, string>>;
 

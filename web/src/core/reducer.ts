@@ -4,61 +4,13 @@
  * The twin of the protocol package's reducer: both must pass the same golden vectors.
  */
 
-import type { Incoming } from "../protocol/events.ts";
-import {
-  type Envelope,
-  type Event,
-  type Partial,
-  REDUCER_VERSION,
-  type SessionView,
-} from "../protocol/types.gen.ts";
+import type { Incoming } from "../protocol/frames.ts";
+import type { Envelope, Event, Partial, SessionView } from "../protocol/types.gen.ts";
 import { MESSAGE_FOLDS, type PieceDelta, takePartialMessage, takePiece } from "./fold_message.ts";
 import { SESSION_FOLDS } from "./fold_session.ts";
 import { TOOL_FOLDS, takePartialCall } from "./fold_tool.ts";
 import { TURN_FOLDS } from "./fold_turn.ts";
 import { countPoints } from "./points.ts";
-
-/** The view before any event: where a replay from the beginning starts. */
-export function emptyView(): SessionView {
-  return {
-    reducer: REDUCER_VERSION,
-    session: "",
-    seq: 0,
-    agent: "",
-    model: "",
-    mode: "",
-    title: null,
-    title_truncated: false,
-    cwd: null,
-    parent: null,
-    created: "",
-    updated: "",
-    archived: false,
-    labels: [],
-    closed: null,
-    turn: null,
-    last_turn: null,
-    waiting: null,
-    messages: [],
-    older: false,
-    open_messages: [],
-    calls: [],
-    open_calls: [],
-    permissions: [],
-    questions: [],
-    queue: [],
-    outgoing: [],
-    todos: [],
-    notices: [],
-    older_notices: false,
-    usage: {},
-    cost: 0,
-    context: null,
-    fault: null,
-    unknown: 0,
-    lost: false,
-  };
-}
 
 /** How one kind of event changes a view. */
 export type Fold<E extends Event = Event> = (

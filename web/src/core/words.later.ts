@@ -14,6 +14,11 @@ export const EN_LATER = {
   "error.draining": "The server is restarting.",
   "error.store_full": "The server's disk is full.",
 
+  "place.label": "Pages",
+  "place.chat": "Chat",
+  "place.settings": "Settings",
+  "place.waiting": "waiting for you",
+
   "turn.writing": "Writing",
   "turn.working": "Working",
   "turn.waiting.you": "Waiting for you",

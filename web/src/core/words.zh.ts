@@ -1,7 +1,10 @@
 import type { Word } from "./i18n.ts";
+import { ZH_SETTINGS } from "./words.zh.settings.ts";
 
 /** Simplified Chinese. */
 export const ZH: Record<Word, string> = {
+  ...ZH_SETTINGS,
+
   "app.name": "towline",
   skip: "跳到输入框",
   copy: "复制",
@@ -45,6 +48,11 @@ export const ZH: Record<Word, string> = {
   "menu.look.dark": "深色",
   "menu.language": "语言",
   "menu.logout": "退出登录",
+
+  "place.label": "页面",
+  "place.chat": "对话",
+  "place.settings": "设置",
+  "place.waiting": "项等待您决定",
 
   "chat.you": "您",
   "chat.agent": "智能体",

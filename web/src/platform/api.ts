@@ -52,9 +52,9 @@ export interface CallOptions<Name extends OperationName> {
 }
 
 /** Fetches what is known of operations that the first screen does without. */
-async function learn(): Promise<void> {
+export async function learn(): Promise<void> {
   const later = await import("../protocol/later.gen.ts");
-  addShapes(later.STRUCTS);
+  addShapes(later.STRUCTS, later.UNIONS);
   Object.assign(OPERATIONS, later.OPERATIONS);
 }
 
@@ -124,7 +124,11 @@ async function readProblem(response: Response): Promise<ApiFault> {
   return new ApiFault(code, message, { status, again, afterMs, ours });
 }
 
-function makeForeign(code: "contract_unavailable" | "version_mismatch", status: number): ApiFault {
+/** The fault of an answer that is not for this page, or not ours. */
+export function makeForeign(
+  code: "contract_unavailable" | "version_mismatch",
+  status: number,
+): ApiFault {
   const word = code === "version_mismatch" ? "link.version" : "link.unavailable";
   return new ApiFault(code, t(word), { status });
 }

@@ -9,11 +9,20 @@ import {
   type LinkState,
   step,
 } from "../core/link.ts";
-import { SseDecoder } from "../core/sse.ts";
-import { decodeFrame, type Incoming } from "../protocol/events.ts";
+import type { reduceAll } from "../core/reducer.ts";
+import type { Incoming } from "../protocol/frames.ts";
 import type { Fault, Hello, SessionView } from "../protocol/types.gen.ts";
-import { ApiFault, addressOf, call, checkAnswer } from "./api.ts";
+import { ApiFault, addressOf, call, checkAnswer, makeForeign } from "./api.ts";
 import { nowMs } from "./clock.ts";
+
+type StreamParts = typeof import("./stream_parts.ts");
+
+let parts: StreamParts | undefined;
+
+/** Fetches what reads a stream: the first view is shown without it. */
+export async function preloadParts(): Promise<void> {
+  parts ??= await import("./stream_parts.ts");
+}
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -21,8 +30,12 @@ const NEVER = Number.POSITIVE_INFINITY;
 export interface LiveSink {
   /** A view that replaces what there was. */
   view(view: SessionView): void;
-  /** Frames in order, doubles left out; tells whether something was missed in them. */
-  frames(frames: readonly Incoming[]): { lost: boolean };
+  /**
+   * Frames in order, doubles left out; tells whether something was missed in them.
+   *
+   * @param fold makes the next view of them
+   */
+  frames(frames: readonly Incoming[], fold: typeof reduceAll): { lost: boolean };
   /** The first frame of a connection. */
   hello(hello: Hello): void;
   /** The connection's state, each time that it shows. */
@@ -152,6 +165,7 @@ export class Live {
 
   async #follow(attempt: number, after: number): Promise<void> {
     const address = addressOf("follow", { session: this.#session }, { reader: this.#reader });
+    const preloading = preloadParts().catch(() => undefined);
     try {
       const response = await fetch(address, {
         headers: { accept: "text/event-stream", "last-event-id": String(after) },
@@ -161,7 +175,10 @@ export class Live {
       });
       await checkAnswer(response);
       this.#put({ type: "heard", attempt });
-      await this.#pump(response, attempt);
+      await preloading;
+      // The server answers and does not have them any more: it holds another build of the page.
+      if (!parts) throw makeForeign("version_mismatch", response.status);
+      await this.#pump(response, parts, attempt);
       this.#put({ type: "cut", attempt });
     } catch (error) {
       this.#end(error, attempt);
@@ -175,7 +192,8 @@ export class Live {
     this.#put(endingOf(error, attempt));
   }
 
-  async #pump(response: Response, attempt: number): Promise<void> {
+  async #pump(response: Response, parts: StreamParts, attempt: number): Promise<void> {
+    const { SseDecoder, decodeFrame, reduceAll } = parts;
     const decoder = new SseDecoder();
     const reader = response.body?.getReader();
     let told: number | undefined;
@@ -186,6 +204,7 @@ export class Live {
       const events = decoder.feed(value);
       this.#take(
         events.map(({ event, data }) => decodeFrame(event, data)),
+        reduceAll,
         attempt,
       );
       if (decoder.retry === undefined || decoder.retry === told) continue;
@@ -200,10 +219,10 @@ export class Live {
   }
 
   /** Control frames go to the machine, the rest to the sink, in order. */
-  #take(frames: Incoming[], attempt: number): void {
+  #take(frames: Incoming[], fold: typeof reduceAll, attempt: number): void {
     let batch: Incoming[] = [];
     const handOver = (): void => {
-      const isLost = batch.length > 0 && this.#sink.frames(batch).lost;
+      const isLost = batch.length > 0 && this.#sink.frames(batch, fold).lost;
       batch = [];
       if (isLost) this.#put({ type: "lost", attempt });
     };

@@ -1,49 +1,18 @@
 /** Wire JSON to values. What this reader does not know is kept as `unknown`, never guessed. */
 
 import { STRUCTS, UNIONS } from "./shapes.gen.ts";
-import type {
-  Envelope,
-  Gap,
-  Hello,
-  Partial,
-  Reset,
-  SessionChanged,
-  SessionRemoved,
-  SessionRows,
-} from "./types.gen.ts";
-
-/** What one SSE event says. A broken one is counted and passed over. */
-export type Incoming =
-  | { kind: "envelope"; value: Envelope }
-  | { kind: "hello"; value: Hello }
-  | { kind: "partial"; value: Partial }
-  | { kind: "gap"; value: Gap }
-  | { kind: "reset"; value: Reset }
-  | { kind: "sessions"; value: SessionRows }
-  | { kind: "session"; value: SessionChanged }
-  | { kind: "session_removed"; value: SessionRemoved }
-  | { kind: "broken"; reason: string };
 
 type Json = Record<string, unknown>;
 
-const CONTROLS = {
-  gap: "Gap",
-  hello: "Hello",
-  partial: "Partial",
-  reset: "Reset",
-  session: "SessionChanged",
-  session_removed: "SessionRemoved",
-  sessions: "SessionRows",
-} as const;
-
 /** A value that does not have the shape it should have. */
-class Mismatch extends Error {}
+export class Mismatch extends Error {}
 
 function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function own<T>(table: Record<string, T>, key: unknown): T | undefined {
+/** A row of a table, and never what the table inherits. */
+export function own<T>(table: Record<string, T>, key: unknown): T | undefined {
   return typeof key === "string" && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
@@ -65,8 +34,9 @@ interface StructShape {
 const known = new Map<string, StructShape>();
 
 /** Takes more rows, such as those of `later.gen.ts`. */
-export function addShapes(rows: Record<string, string>): void {
-  Object.assign(STRUCTS, rows);
+export function addShapes(structs: Record<string, string>, unions: Record<string, string>): void {
+  Object.assign(STRUCTS, structs);
+  Object.assign(UNIONS, unions);
 }
 
 function shapeOf(name: string): StructShape {
@@ -106,7 +76,7 @@ function readValue(shape: string, value: unknown): unknown {
 }
 
 /** The known fields of a struct; unknown ones are left out. */
-function readStruct(name: string, value: unknown): Json {
+export function readStruct(name: string, value: unknown): Json {
   const { tag, fields } = shapeOf(name);
   if (!isObject(value)) throw new Mismatch();
   const made: Json = tag ? { [tag[0]]: tag[1] } : {};
@@ -138,19 +108,5 @@ export function readAs<T>(name: string, value: unknown): T | undefined {
   } catch (error) {
     if (error instanceof Mismatch) return undefined;
     throw error;
-  }
-}
-
-/** One SSE event as a frame; never throws. */
-export function decodeFrame(event: string, data: string): Incoming {
-  const control = own(CONTROLS, event);
-  if (!control && event !== "" && event !== "message") {
-    return { kind: "broken", reason: "unknown control frame" };
-  }
-  try {
-    const value = readStruct(control ?? "Envelope", JSON.parse(data)) as unknown;
-    return { kind: control ? event : "envelope", value } as Incoming;
-  } catch (error) {
-    return { kind: "broken", reason: error instanceof Mismatch ? "wrong shape" : "not JSON" };
   }
 }

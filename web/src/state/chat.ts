@@ -1,11 +1,12 @@
 /** One open session: its view, its connection, and what a person does with it. */
 
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
+import { emptyView } from "../core/empty_view.ts";
 import { IDLE, type LinkState } from "../core/link.ts";
-import { emptyView, reduce } from "../core/reducer.ts";
+import type { reduceAll } from "../core/reducer.ts";
 import { ApiFault } from "../platform/api.ts";
 import { Live, type LiveSink } from "../platform/live.ts";
-import type { Incoming } from "../protocol/events.ts";
+import type { Incoming } from "../protocol/frames.ts";
 import type {
   AnswerQuestion,
   CallView,
@@ -89,9 +90,8 @@ export class Chat implements LiveSink {
     this.#show(view);
   }
 
-  frames(frames: readonly Incoming[]): { lost: boolean } {
-    let next = this.#told;
-    for (const frame of frames) next = reduce(next, frame);
+  frames(frames: readonly Incoming[], fold: typeof reduceAll): { lost: boolean } {
+    const next = fold(this.#told, frames);
     this.#show(next);
     return { lost: next.lost };
   }

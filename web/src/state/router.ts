@@ -2,18 +2,31 @@
 
 import { signal } from "@preact/signals";
 
+/** The pages beside the chat: each is `#/name`, and a part of it `#/name/part`. */
+const PAGES = ["settings"] as const;
+
+/** The name of a page beside the chat. */
+export type Page = (typeof PAGES)[number];
+
 /** A place in the app. */
-export type Route = { page: "new" } | { page: "chat"; session: string };
+export type Route =
+  | { page: "new" }
+  | { page: "chat"; session: string }
+  | { page: Page; part?: string | undefined };
 
 /** The route that a fragment names; what is not known is the start. */
 export function parseRoute(hash: string): Route {
-  const found = /^#\/s\/([\w-]+)$/.exec(hash);
-  return found?.[1] ? { page: "chat", session: found[1] } : { page: "new" };
+  const [, name, part] = /^#\/(\w+)(?:\/([\w-]+))?$/.exec(hash) ?? [];
+  if (name === "s" && part) return { page: "chat", session: part };
+  const page = PAGES.find((one) => one === name);
+  return page ? { page, part } : { page: "new" };
 }
 
 /** The fragment of a route. */
 export function formatRoute(route: Route): string {
-  return route.page === "chat" ? `#/s/${route.session}` : "#/";
+  if (route.page === "chat") return `#/s/${route.session}`;
+  if (route.page === "new") return "#/";
+  return `#/${route.page}${route.part ? `/${route.part}` : ""}`;
 }
 
 /** The current route. */

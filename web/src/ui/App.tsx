@@ -2,16 +2,17 @@ import { effect } from "@preact/signals";
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../core/i18n.ts";
+import { learn } from "../platform/api.ts";
 import { pageIdle } from "../platform/idle.ts";
 import { watchPageLife } from "../platform/page_life.ts";
 import { access } from "../state/account.ts";
 import { Chat, chat } from "../state/chat.ts";
 import { newKey } from "../state/outbox.ts";
-import { route } from "../state/router.ts";
+import { type Page, route } from "../state/router.ts";
 import { refreshSessions } from "../state/sessions.ts";
 import { language } from "../state/settings.ts";
 import { Button } from "./base/Button.tsx";
-import { lazy } from "./base/lazy.tsx";
+import { type LazyComponent, lazy } from "./base/lazy.tsx";
 import { ChatPage, Requests } from "./chat/ChatPage.tsx";
 import { preloadStreamer } from "./chat/Markdown.tsx";
 import { Pending, WorkingLine } from "./chat/MessageList.tsx";
@@ -20,6 +21,10 @@ import { useViewport } from "./hooks/useViewport.ts";
 import { SessionList, Sheet } from "./shell/AppShell.tsx";
 import { ToolBody } from "./tools/ToolCard.tsx";
 
+/** The pages beside the chat. */
+const PAGES: Record<Page, LazyComponent<{ part: string | undefined }>> = {
+  settings: lazy(async () => (await import("./settings/SettingsPage.tsx")).SettingsPage),
+};
 const Gate = lazy(async () => (await import("./gate/Gate.tsx")).Gate);
 const Unreachable = lazy(async () => (await import("./gate/Gate.tsx")).Unreachable);
 
@@ -59,8 +64,11 @@ function SignedIn() {
   useEffect(() => keepList(), []);
   useEffect(() => pageIdle(fetchTheRest), []);
   const open = chat.value;
-  if (route.value.page === "new") return <NewChatPage />;
-  return open ? <ChatPage key={open.session} chat={open} /> : null;
+  const at = route.value;
+  if (at.page === "new") return <NewChatPage />;
+  if (at.page === "chat") return open ? <ChatPage key={open.session} chat={open} /> : null;
+  const Beside = PAGES[at.page];
+  return <Beside part={at.part} />;
 }
 
 /** What the first screen does without, before it is needed; what fails is asked for again then. */
@@ -68,15 +76,15 @@ function fetchTheRest(): void {
   const parts = [Pending, WorkingLine, Requests, ToolBody, SessionList, Sheet].map(
     ({ preload }) => preload,
   );
-  void Promise.allSettled([preloadStreamer, ...parts].map((preload) => preload()));
+  void Promise.allSettled([preloadStreamer, learn, ...parts].map((preload) => preload()));
 }
 
-/** Opens the session that the route names, and leaves it when the route names another. */
+/** Opens the session that the route names, and leaves it when the route names another or none. */
 function keepChat(): () => void {
   const stopFollowing = effect(() => {
     const to = route.value;
     const open = chat.peek();
-    if (to.page === "chat" && open?.session === to.session) return;
+    if (to.page === "chat" ? open?.session === to.session : to.page !== "new") return;
     open?.stop();
     chat.value = to.page === "chat" ? new Chat(to.session, READER) : null;
     chat.peek()?.start();

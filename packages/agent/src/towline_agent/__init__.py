@@ -101,6 +101,7 @@ __all__ = [
     "Anthropic",
     "AnthropicFlags",
     "ArgumentsPiece",
+    "Attachment",
     "AuthenticationFailed",
     "BearerCredential",
     "CallRecord",
@@ -127,6 +128,7 @@ __all__ = [
     "KeptTurn",
     "KeyCredential",
     "KeyRing",
+    "LeftOut",
     "LimitReached",
     "Listing",
     "LocalHost",
@@ -235,6 +237,7 @@ __all__ = [
     "parse_pasted_token",
     "parse_rule",
     "read_command",
+    "read_mention",
     "read_unasked",
     "remind_todos",
     "report_end",
@@ -243,6 +246,8 @@ __all__ = [
     "show_key",
     "suggest_starts",
     "system_prompt",
+    "tell_attached",
+    "tell_left_out",
     "tool",
     "tool_specs",
     "vendor_keys",
@@ -251,6 +256,13 @@ __all__ = [
 
 _LATE: Final = {
     "towline_agent.permissions.secret": ("is_secret",),
+    "towline_agent.project.attachment": (
+        "Attachment",
+        "LeftOut",
+        "read_mention",
+        "tell_attached",
+        "tell_left_out",
+    ),
     "towline_agent.project.command": (
         "OwnCommand",
         "expand_command",

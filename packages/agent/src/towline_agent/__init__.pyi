@@ -36,6 +36,13 @@ from towline_agent.permissions.policy import MODES, Policy
 from towline_agent.permissions.rules import EXACT, Rule, exact_rule, parse_rule
 from towline_agent.permissions.secret import is_secret
 from towline_agent.plan import CallRecord, Plan
+from towline_agent.project.attachment import (
+    Attachment,
+    LeftOut,
+    read_mention,
+    tell_attached,
+    tell_left_out,
+)
 from towline_agent.project.command import OwnCommand, expand_command, read_command
 from towline_agent.project.folder import find_commands, find_paths
 from towline_agent.project.instructions import find_instructions
@@ -157,6 +164,7 @@ __all__ = [
     "Anthropic",
     "AnthropicFlags",
     "ArgumentsPiece",
+    "Attachment",
     "AuthenticationFailed",
     "BearerCredential",
     "CallRecord",
@@ -183,6 +191,7 @@ __all__ = [
     "KeptTurn",
     "KeyCredential",
     "KeyRing",
+    "LeftOut",
     "LimitReached",
     "Listing",
     "LocalHost",
@@ -291,6 +300,7 @@ __all__ = [
     "parse_pasted_token",
     "parse_rule",
     "read_command",
+    "read_mention",
     "read_unasked",
     "remind_todos",
     "report_end",
@@ -299,6 +309,8 @@ __all__ = [
     "show_key",
     "suggest_starts",
     "system_prompt",
+    "tell_attached",
+    "tell_left_out",
     "tool",
     "tool_specs",
     "vendor_keys",

@@ -26,7 +26,7 @@ from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_agent.workspaces.seen import Seen
 from towline_agent.workspaces.text import decode_text
-from towline_protocol import Text
+from towline_protocol import Preview, Text
 
 
 async def _call(
@@ -243,3 +243,25 @@ async def test_a_look_names_the_real_path(made: Tool, tmp_path: Path) -> None:
         assert (part.subject, part.effect, part.kind) == (subject, "read", "path")
         assert (part.caution is not None) is grave
         assert part.grants == ((subject,) if subject.startswith("/") else ())
+
+
+@pytest.mark.rules("A5.59")
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ({"path": ".env"}, "Read .env\nlines 1 to 2000"),
+        ({"path": "notes", "start": 5, "lines": 40},
+         "Read .env\nasked for as notes, which leads there\nlines 5 to 44"),
+        ({"path": ".env", "start": -50}, "Read .env\nthe last 50 lines"),
+        ({"path": ".env", "start": -50, "lines": 2},
+         "Read .env\nthe first 2 of the last 50 lines"),
+    ],
+)  # fmt: skip
+async def test_who_is_asked_about_a_file_sees_which_and_which_lines(
+    tmp_path: Path, arguments: dict[str, object], shown: str
+) -> None:
+    (tmp_path / ".env").write_text("KEY=1\n")
+    (tmp_path / "notes").symlink_to(".env")
+    looked = await MemoryContext(LocalWorkspace(tmp_path)).look(read_file, **arguments)
+    assert looked.preview == Preview(kind="text", text=shown)
+    assert looked.parts[0].caution == "'.env' may hold secrets."

@@ -23,7 +23,7 @@ async def _make(turn: ScriptedTurn, text: str) -> None:
 
 async def test_a_permission_answered_elsewhere_is_not_waited_for() -> None:
     async with open_desk(ScriptedKeyboard("test"), _make) as desk:
-        await desk.paper.until("Answer 1-3: ")
+        await desk.paper.until("n deny): ")
         transport = ScriptedTransport(desk.server)
         async with Client("", transport=transport, clock=desk.clock) as phone:
             other = await phone.open(desk.session().id)
@@ -36,13 +36,24 @@ async def test_a_permission_answered_elsewhere_is_not_waited_for() -> None:
 
 async def test_an_answer_that_the_server_refuses_can_be_given_again() -> None:
     async with open_desk(ScriptedKeyboard("test"), _make) as desk:
-        await desk.paper.until("Answer 1-3: ")
+        await desk.paper.until("n deny): ")
         desk.server.replies["answer_permission"] = deque([refuse("conflict", "Try again.")])
-        desk.keys.queue.put_nowait("1")
+        desk.keys.queue.put_nowait("y")
         await desk.paper.until("✗ Try again.")
-        desk.keys.queue.put_nowait("1")
+        desk.keys.queue.put_nowait("y")
         desk.keys.queue.put_nowait(None)
         assert "→ Allow once" in await desk.end()
+
+
+async def test_a_line_that_is_no_answer_tells_the_keys_and_decides_nothing() -> None:
+    async with open_desk(ScriptedKeyboard("test", "3"), _make) as desk:
+        await desk.paper.until("n deny): ", 2)
+        assert [r.call for r in desk.session().view.permissions]
+        desk.keys.queue.put_nowait("n")
+        desk.keys.queue.put_nowait(None)
+        written = await desk.end()
+    assert "The keys are: y once, s session, n deny." in written
+    assert "→ Deny (by me)\n" in written
 
 
 async def test_without_anybody_left_to_answer_a_call_is_denied() -> None:

@@ -201,8 +201,8 @@ def test_in_a_terminal_one_talks_answers_stops_and_leaves(program: _Program) -> 
     program.until("You said: hello")
     program.until(PROMPT, 2)
     program.type(b"ruX\x7fn it\x1b[D\x1b[C\r")  # edited with the arrows
-    program.until("Answer 1-3: ")
-    program.type(b"1\n")
+    program.until("n deny): ")
+    program.type(b"y\n")
     program.until("You said: run it")
     program.until(PROMPT, 3)
     program.type(b"hang on\r")
@@ -227,7 +227,7 @@ def test_in_a_terminal_ctrl_d_leaves(program: _Program) -> None:
 def test_in_a_pipe_the_lines_are_played_and_the_answer_is_printed() -> None:
     done = subprocess.run(
         [sys.executable, str(_PROGRAM)],
-        input="hello\nrun it\n1\n",
+        input="hello\nrun it\ny\n",
         capture_output=True,
         text=True,
         timeout=_WAIT_S,
@@ -235,5 +235,5 @@ def test_in_a_pipe_the_lines_are_played_and_the_answer_is_printed() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "> hello\nYou said: hello\n" in done.stdout
-    assert "Answer 1-3: 1\n→ Allow once (by me)\n" in done.stdout
+    assert "n deny): y\n→ Allow once (by me)\n" in done.stdout
     assert "\x1b" not in done.stdout

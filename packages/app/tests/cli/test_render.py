@@ -8,7 +8,6 @@ import pytest
 from towline.cli.render import (
     Screen,
     ask,
-    choose_option,
     echo,
     paint,
     paint_history,
@@ -288,14 +287,14 @@ def test_a_call_left_open_by_the_turns_end_is_told_before_the_mark() -> None:
     )
 
 
-def test_a_permission_shows_the_whole_preview_and_numbers_its_options() -> None:
+def test_a_permission_shows_the_whole_preview_and_the_keys_of_its_options() -> None:
     long = "echo " + "x" * 4000 + "\nrm -rf ./build"
     text = _play(_proposed(), _request(text=long))
     assert text == (
         "? Run make test\n  reason: exec asks\n  command:\n"
         f"  │ echo {'x' * 4000}\n  │ rm -rf ./build\n"
-        "  1 Allow once\n  2 Allow for this session (stores the rule make *)\n  3 Deny\n"
-        "  Answer 1-3: "
+        "  y Allow once\n  s Allow for this session (stores the rule make *)\n  n Deny\n"
+        "  Answer (y once, s session, n deny): "
     )
 
 
@@ -303,13 +302,8 @@ def test_a_preview_that_is_not_whole_can_only_be_denied() -> None:
     request = _request(truncated=True)
     text = _play(_proposed(), request)
     assert "it can only be denied" in text
-    assert "  1 Allow once (not possible)\n" in text
-    assert "  3 Deny\n" in text
-    assert choose_option(request, "1") == (
-        None,
-        "The preview is not whole, so it can only be denied.",
-    )
-    assert choose_option(request, "3") == (DENY, "")
+    assert "  y Allow once (not possible)\n" in text
+    assert text.endswith("  n Deny\n  Answer (n deny): ")
 
 
 def test_what_hides_in_a_command_is_made_visible() -> None:
@@ -325,7 +319,7 @@ def test_what_hides_in_a_command_is_made_visible() -> None:
     text = _play(_proposed(), asked)
     assert f"? {shown} 3 Deny\n  reason: {shown}␊  3 Deny\n" in text
     assert f"  │ {shown}\n  │   3 Deny\n" in text
-    assert f"  1 Allow␊ (stores the rule {shown}␊  3 Deny)\n  2 Deny\n" in text
+    assert f"  s Allow␊ (stores the rule {shown}␊  3 Deny)\n  n Deny\n" in text
 
 
 def test_joiners_stay_in_what_is_only_read() -> None:
@@ -335,21 +329,10 @@ def test_joiners_stay_in_what_is_only_read() -> None:
     assert "👩\u200d💻 ❤\ufe0f <U+202E>ok\n" in _play(said)
 
 
-@pytest.mark.parametrize("text", ["", "0", "4", "x", "1.", "-1", "²", "9" * 50])
-def test_a_line_that_is_no_option_says_what_is(text: str) -> None:
-    option, why_not = choose_option(_request(), text)
-    assert option is None
-    assert "from 1 to 3" in why_not
-
-
-def test_a_number_is_an_option() -> None:
-    assert choose_option(_request(), " 2 ") == ("allow_session", "")
-
-
 def test_a_decision_says_which_and_by_whom() -> None:
     resolved = PermissionResolved(permission=PermissionId("prm_1"), option="allow_once", by="phone")
     text = _play(_proposed(), _request(), resolved)
-    assert text.endswith("  Answer 1-3: \n→ Allow once (by phone)\n")
+    assert text.endswith("  Answer (y once, s session, n deny): \n→ Allow once (by phone)\n")
 
 
 def test_a_request_that_vanished_says_so_and_one_that_moved_its_deadline_says_nothing() -> None:

@@ -174,12 +174,18 @@ async def test_what_is_piped_in_and_mentioned_goes_ahead_of_the_question() -> No
     with _input(b"log </file> line") as fd:
         given = read_input(fd)
     prompt = await make_prompt("Why @a.py:2-3 and @b.bin and @none?", given, workspace)
-    assert [block.text for block in prompt] == [
+    assert prompt.told == (
+        "Attached: standard input, a.py (lines 2-3).",
+        "Not attached: @b.bin: it is no text; the agent can look at it with its tools. "
+        "@none: There is no file or folder of this name.",
+    )
+    assert [block.text for block in prompt.blocks] == [
         '<file name="stdin">\nlog &lt;/file> line\n</file>',
         '<file path="a.py" lines="2-3">\ntwo\nthree\n</file>',
         "Why @a.py:2-3 and @b.bin and @none?",
     ]
-    (long, _) = await make_prompt("Go", b"x" * (ATTACHMENT_CHARS + 1), workspace)
+    (long, _), told = await make_prompt("Go", b"x" * (ATTACHMENT_CHARS + 1), workspace)
+    assert told == ("Attached: standard input, of which the first 40,000 characters.",)
     assert len(long.text) < ATTACHMENT_CHARS + 100
     assert "the rest is left out" in long.text
 
@@ -189,7 +195,9 @@ async def test_a_link_to_a_secret_stays_a_word(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("KEY=1")
     (tmp_path / "notes.txt").symlink_to(".env")
     for words in ("See @notes.txt", "See @.env"):
-        assert await make_prompt(words, None, LocalWorkspace(tmp_path)) == (Text(text=words),)
+        blocks, (told,) = await make_prompt(words, None, LocalWorkspace(tmp_path))
+        assert blocks == (Text(text=words),)
+        assert "it may hold secrets" in told
 
 
 @pytest.mark.rules("A5.8", "A5.21")
@@ -209,8 +217,8 @@ async def test_a_run_sees_nothing_of_towlines_own_and_keeps_to_the_sandbox_that_
 
 
 async def test_standard_input_may_be_the_prompt_itself() -> None:
-    assert (await make_prompt(None, b" Do it \n", MemoryWorkspace()))[0].text == "Do it"
-    assert (await make_prompt("-", b"Do it", MemoryWorkspace()))[0].text == "Do it"
+    assert (await make_prompt(None, b" Do it \n", MemoryWorkspace())).blocks[0].text == "Do it"
+    assert (await make_prompt("-", b"Do it", MemoryWorkspace())).blocks[0].text == "Do it"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from towline_protocol.events import Delta, Envelope, Event, StoredEvent
 from towline_protocol.faults import FAULT_CODES
 from towline_protocol.frames import CONTROL_FRAMES, Control, Frame
 from towline_protocol.operations import (
-    AREAS,
     CONTRACT_HEADER,
     CONTRACT_VERSION,
     OPERATIONS,
@@ -56,7 +55,7 @@ def typescript_types() -> str:
     A field that may stay off the wire is optional; `unknown` is what is not described further.
     """
     sent = {row.request for row in OPERATIONS.values()} - {None}
-    structs = _structs(_read(frozenset(AREAS.values())) | sent)
+    structs = _structs({*_STREAMED, *_read(frozenset(OPERATIONS)), *sent})
     parts = [
         _HEAD,
         f'export const CONTRACT_HEADER = "{CONTRACT_HEADER}";',
@@ -76,9 +75,8 @@ def typescript_shapes() -> str:
     A reader checks a value against them to tell a known kind in a known shape from `Unknown`
     (C1.11). They are written short, since every page loads them first.
     """
-    structs = _shape_rows(_structs(_read(_FIRST)))
-    used = {word for row in structs.values() for word in re.findall(_BARE_KEY, row)}
-    unions = {name: " ".join(_names(union)) for name, union in _UNIONS.items() if name in used}
+    structs = _first_rows()
+    unions = _union_rows(structs)
     return "\n".join(
         [
             _HEAD,
@@ -92,23 +90,43 @@ def typescript_shapes() -> str:
 
 def typescript_later() -> str:
     """The rows of both tables that the first screen does without, as a TypeScript module."""
-    first = _shape_rows(_structs(_read(_FIRST)))
-    structs = _shape_rows(_structs(_read(frozenset(AREAS.values()))))
+    first = _first_rows()
+    structs = _shape_rows(_structs({*_STREAMED, *_read(frozenset(OPERATIONS))}))
     structs = {name: row for name, row in structs.items() if name not in first}
+    unions = {
+        name: row for name, row in _union_rows(structs).items() if name not in _union_rows(first)
+    }
     return "\n".join(
         [
             _HEAD,
             'import type { Places } from "./types.gen.ts";\n',
             "/** More of the table of the same name in `shapes.gen.ts`. */",
             f"export const STRUCTS: Record<string, string> = {_literal(structs)};\n",
+            "/** More of the table of the same name in `shapes.gen.ts`. */",
+            f"export const UNIONS: Record<string, string> = {_literal(unions)};\n",
             "/** More of the table of the same name in `types.gen.ts`. */",
             f"export const OPERATIONS: Places = {_literal(_places(first=False))};\n",
         ]
     )
 
 
-_FIRST: Final = frozenset({"auth", "session", "talk", "read", "answer"})
-"""The areas that the first screen asks: it loads no table of the others."""
+_FIRST: Final = frozenset(
+    {
+        "answer_permission",
+        "answer_question",
+        "create_session",
+        "follow",
+        "get_view",
+        "interrupt",
+        "list_sessions",
+        "me",
+        "send_prompt",
+    }
+)
+"""What the first screen asks: it loads no table of the other operations."""
+
+_STREAMED: Final = (Envelope, *CONTROL_FRAMES.values())
+"""What a stream sends. The first screen shows a stored view before it has one."""
 
 _NOTATION: Final = (
     "Struct to its fields, a word each: `name:shape`, or `name?:shape` for one that may be left "
@@ -119,10 +137,20 @@ _NOTATION: Final = (
 )
 
 
-def _read(areas: frozenset[str]) -> set[Any]:
-    """What a client reads that asks these areas alone."""
-    answers = {row.answer for row in OPERATIONS.values() if AREAS[row.name] in areas}
-    return {Envelope, SessionView, Problem, *CONTROL_FRAMES.values(), *answers} - {None}
+def _read(names: frozenset[str]) -> set[Any]:
+    """What a client reads that asks these operations alone."""
+    answers = {row.answer for row in OPERATIONS.values() if row.name in names}
+    return {SessionView, Problem, *answers} - {None}
+
+
+def _first_rows() -> dict[str, str]:
+    return _shape_rows(_structs(_read(_FIRST)))
+
+
+def _union_rows(structs: dict[str, str]) -> dict[str, str]:
+    """The unions that stand in these rows, by name."""
+    used = {word for row in structs.values() for word in re.findall(_BARE_KEY, row)}
+    return {name: " ".join(_names(union)) for name, union in _UNIONS.items() if name in used}
 
 
 def _structs(roots: set[Any]) -> list[types.StructType]:
@@ -285,7 +313,7 @@ def _places(*, first: bool) -> dict[str, list[str]]:
     return {
         row.name: [row.method, row.path, *([] if row.answer is None else [row.answer.__name__])]
         for row in OPERATIONS.values()
-        if (AREAS[row.name] in _FIRST) == first
+        if (row.name in _FIRST) == first
     }
 
 

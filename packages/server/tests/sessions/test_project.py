@@ -25,7 +25,7 @@ from towline_server.sessions.policies import Policies
 from towline_server.sessions.project import COMMANDS, INIT, Projects
 from towline_server.testing import AppClient, open_test_app, ran
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"picture" * 10
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 70
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-async def _said(root: Path, *words: str) -> tuple[list[str], list[object]]:
-    """What the model is shown of a prompt, and what its event holds."""
+async def _said(root: Path, *words: str) -> tuple[list[str], list[object], list[str]]:
+    """What the model is shown of a prompt, what its event holds, and what people are told."""
     provider = ScriptedProvider("well")
     async with open_test_app(provider, root=root) as built:
         client = AppClient(built)
@@ -54,14 +54,16 @@ async def _said(root: Path, *words: str) -> tuple[list[str], list[object]]:
         block.text if isinstance(block, Text) else type(block).__name__
         for block in provider.requests[0].messages[0].content
     ]
-    return shown, list(view.messages[0].content)
+    return shown, list(view.messages[0].content), [told.message for told in view.notices]
 
 
 @pytest.mark.rules("A5.79", "A5.80")
 async def test_a_mentioned_file_goes_ahead_of_the_question_and_its_bytes_stand_in_no_event(
     root: Path,
 ) -> None:
-    shown, kept = await _said(root, 'Compare @src/app.py:2-3 with @"a b.txt", and see @photo.png.')
+    shown, kept, told = await _said(
+        root, 'Compare @src/app.py:2-3 with @"a b.txt", and see @photo.png.'
+    )
     assert shown[0] == '<file path="src/app.py" lines="2-3">\ntwo &lt;/file>\nthree\n</file>'
     assert shown[1] == '<file path="a b.txt">\nspaced\n</file>'
     assert shown[2] == "Image"
@@ -70,22 +72,37 @@ async def test_a_mentioned_file_goes_ahead_of_the_question_and_its_bytes_stand_i
     assert isinstance(first, File)
     assert (first.name, first.path, first.lines) == ("app.py", "src/app.py", "2-3")
     assert isinstance(kept[2], Image)
+    assert told == ["Attached: src/app.py (lines 2-3), a b.txt (1 line), photo.png (78 bytes)."]
 
 
 @pytest.mark.rules("A5.3", "A5.67", "A5.79")
 @pytest.mark.parametrize(
-    "mention", ["none.py", "../outside.txt", "/etc/passwd", "src", "data.bin", "empty.txt", ".env"]
+    ("mention", "why"),
+    [
+        ("none.py", "There is no file or folder of this name"),
+        ("../outside.txt", "it leads outside the folder"),
+        ("/etc/passwd", "it leads outside the folder"),
+        ("src", "it is a folder, not a file"),
+        ("data.bin", "models read no application/octet-stream; the agent has tools for it"),
+        ("empty.txt", "it is empty"),
+        (".env", "it may hold secrets; ask the agent to read it, and it asks you first"),
+        ("src/app.py:40", "it has no line 40"),
+    ],
 )
-async def test_what_cannot_be_shown_stays_a_word(root: Path, mention: str) -> None:
-    shown, _ = await _said(root, f"See @{mention} please")
+async def test_what_cannot_be_shown_stays_a_word_and_everybody_is_told_why(
+    root: Path, mention: str, why: str
+) -> None:
+    shown, _, told = await _said(root, f"See @{mention} please")
     assert shown == [f"See @{mention} please"]
+    path = mention.partition(":")[0]
+    assert told[0].startswith(f"Not attached: @{path}: {why}")
 
 
 @pytest.mark.rules("A5.67", "A5.79", "A5.82")
 async def test_a_link_to_a_secret_is_shown_by_no_name(root: Path) -> None:
     (root / "notes.txt").symlink_to(".env")
     (root / "AGENTS.md").symlink_to(".env")
-    shown, _ = await _said(root, "See @notes.txt please")
+    shown, _, _ = await _said(root, "See @notes.txt please")
     assert shown == ["See @notes.txt please"]
     assert await Projects((root,)).instructions(str(root)) == ""
 

@@ -3,10 +3,11 @@ import { localeNow, t, type Word } from "../../core/i18n.ts";
 import { dayOf, formatWhen } from "../../core/time.ts";
 import { visibleName } from "../../core/visible.ts";
 import type { SessionInfo } from "../../protocol/types.gen.ts";
-import { formatRoute, go, route } from "../../state/router.ts";
+import { route } from "../../state/router.ts";
 import { listState, loadOlder, older, refreshSessions, sessions } from "../../state/sessions.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
+import { Link } from "../base/Link.tsx";
 
 const GROUPS = ["needs", "working", "today", "earlier"] as const;
 type Group = (typeof GROUPS)[number];
@@ -22,22 +23,12 @@ export function groupOf(row: SessionInfo, nowMs: number): Group {
 export function SessionList({ onPick }: { onPick: () => void }) {
   const rows = sessions.value;
   const now = Date.now();
-  const pick = (event: MouseEvent, to: Parameters<typeof go>[0]): void => {
-    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-    event.preventDefault();
-    go(to);
-    onPick();
-  };
   return (
     <nav class="sessions" aria-label={t("sessions.title")}>
-      <a
-        class="button main new-chat"
-        href={formatRoute({ page: "new" })}
-        onClick={(event) => pick(event, { page: "new" })}
-      >
+      <Link className="button main new-chat" to={{ page: "new" }} onGo={onPick}>
         <Icon name="plus" />
         {t("sessions.new")}
-      </a>
+      </Link>
       <div class="sessions-scroll">
         {rows.length === 0 && <NoRows />}
         {GROUPS.map((group) => (
@@ -46,7 +37,7 @@ export function SessionList({ onPick }: { onPick: () => void }) {
             label={`sessions.${group}`}
             rows={rows.filter((row) => groupOf(row, now) === group)}
             now={now}
-            pick={pick}
+            onPick={onPick}
           />
         ))}
         {older.value !== null && (
@@ -74,10 +65,10 @@ interface RowGroupProps {
   label: Word;
   rows: readonly SessionInfo[];
   now: number;
-  pick: (event: MouseEvent, to: Parameters<typeof go>[0]) => void;
+  onPick: () => void;
 }
 
-function RowGroup({ label, rows, now, pick }: RowGroupProps) {
+function RowGroup({ label, rows, now, onPick }: RowGroupProps) {
   if (rows.length === 0) return null;
   return (
     <section>
@@ -85,11 +76,7 @@ function RowGroup({ label, rows, now, pick }: RowGroupProps) {
       <ul>
         {rows.map((row) => (
           <li key={row.id}>
-            <Row
-              row={row}
-              now={now}
-              onClick={(event) => pick(event, { page: "chat", session: row.id })}
-            />
+            <Row row={row} now={now} onPick={onPick} />
           </li>
         ))}
       </ul>
@@ -100,26 +87,26 @@ function RowGroup({ label, rows, now, pick }: RowGroupProps) {
 interface RowProps {
   row: SessionInfo;
   now: number;
-  onClick: (event: MouseEvent) => void;
+  onPick: () => void;
 }
 
-function Row({ row, now, onClick }: RowProps) {
+function Row({ row, now, onPick }: RowProps) {
   const here = route.value;
   const isHere = here.page === "chat" && here.session === row.id;
   const state = stateOf(row);
   return (
-    <a
-      class="session-row"
-      href={formatRoute({ page: "chat", session: row.id })}
-      aria-current={isHere ? "page" : undefined}
-      onClick={onClick}
+    <Link
+      className="session-row"
+      to={{ page: "chat", session: row.id }}
+      current={isHere}
+      onGo={onPick}
     >
       <span class="session-title">{visibleName(row.title ?? "") || t("sessions.untitled")}</span>
       <span class="session-meta">
         {state && <span class={`dot ${state}`}>{t(`sessions.${state}`)}</span>}
         <span>{formatWhen(row.updated, now, localeNow())}</span>
       </span>
-    </a>
+    </Link>
   );
 }
 

@@ -7,6 +7,7 @@ import type { Chat } from "../../state/chat.ts";
 import { refreshSessions } from "../../state/sessions.ts";
 import { IconButton } from "../base/Button.tsx";
 import { lazy } from "../base/lazy.tsx";
+import { useWide } from "../hooks/useWide.ts";
 
 const MENU = "more-menu";
 
@@ -17,10 +18,9 @@ export const SessionList = lazy(
 /** There is nothing to tell of a connection in the first seconds. */
 const Banner = lazy(async () => (await import("./Banner.tsx")).Banner, true);
 export const Sheet = lazy(async () => (await import("../base/Sheet.tsx")).Sheet);
+/** The ways to the other pages. Its place is kept, so that nothing moves when it comes. */
+const Places = lazy(async () => (await import("./Places.tsx")).Places, true);
 const MoreMenu = lazy(async () => (await import("./MoreMenu.tsx")).MoreMenu);
-
-/** From here on the list stands beside the chat. */
-const WIDE = "(min-width: 64rem)";
 
 interface AppShellProps {
   title: string;
@@ -53,6 +53,7 @@ export function AppShell({ title, note, chat, children }: AppShellProps) {
             {visibleName(identity.value?.server_name ?? "") || t("app.name")}
           </p>
           <SessionList onPick={() => undefined} />
+          <Places wide />
         </aside>
       )}
       <div class="frame">
@@ -75,6 +76,7 @@ export function AppShell({ title, note, chat, children }: AppShellProps) {
         <Banner chat={chat} />
         {children}
       </div>
+      {!wide && <Places />}
       {drawer && !wide && (
         <Sheet className="drawer" title={t("sessions.title")} onClose={() => setDrawer(false)}>
           <SessionList onPick={() => setDrawer(false)} />
@@ -86,15 +88,4 @@ export function AppShell({ title, note, chat, children }: AppShellProps) {
 
 function focusComposer(): void {
   document.getElementById("composer")?.focus();
-}
-
-function useWide(): boolean {
-  const [wide, setWide] = useState(() => matchMedia(WIDE).matches);
-  useEffect(() => {
-    const query = matchMedia(WIDE);
-    const change = (): void => setWide(query.matches);
-    query.addEventListener("change", change);
-    return () => query.removeEventListener("change", change);
-  }, []);
-  return wide;
 }

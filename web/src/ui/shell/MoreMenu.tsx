@@ -4,59 +4,36 @@ import { visibleName } from "../../core/visible.ts";
 import { identity } from "../../state/account.ts";
 import { chooseLanguage, chooseLook, type Look, language, look } from "../../state/settings.ts";
 import { leave } from "../../state/sign_in.ts";
+import { Choice } from "../base/Choice.tsx";
 
-const LOOKS: Record<Look, Word> = {
-  system: "menu.look.system",
-  light: "menu.look.light",
-  dark: "menu.look.dark",
-};
+const LOOKS: [Look, Word][] = [
+  ["system", "menu.look.system"],
+  ["light", "menu.look.light"],
+  ["dark", "menu.look.dark"],
+];
 
 /** Look, language and sign-out. */
 export function MoreMenu() {
   return (
     <>
       <Choice
-        label="menu.look"
+        label={t("menu.look")}
         name="look"
-        options={Object.entries(LOOKS).map(([id, word]): [string, string] => [id, t(word)])}
+        options={LOOKS.map(([id, word]) => [id, t(word)] as const)}
         chosen={look.value}
-        onChoose={(choice) => chooseLook(choice as Look)}
+        onChoose={chooseLook}
       />
       <Choice
-        label="menu.language"
+        label={t("menu.language")}
         name="language"
-        options={Object.entries(LANGUAGES)}
+        options={Object.entries(LANGUAGES) as [Language, string][]}
         chosen={language.value}
-        onChoose={(choice) => void chooseLanguage(choice as Language)}
+        onChoose={(choice) => void chooseLanguage(choice)}
       />
       <button type="button" class="menu-item" onClick={() => void leave()}>
         {t("menu.logout")}
         <span class="quiet">{visibleName(identity.value?.user ?? "")}</span>
       </button>
     </>
-  );
-}
-
-interface ChoiceProps {
-  label: Word;
-  name: string;
-  options: [id: string, text: string][];
-  chosen: string;
-  onChoose: (id: string) => void;
-}
-
-function Choice({ label, name, options, chosen, onChoose }: ChoiceProps) {
-  return (
-    <fieldset class="choice">
-      <legend class="label">{t(label)}</legend>
-      <div class="segments">
-        {options.map(([id, text]) => (
-          <label key={id} class="segment">
-            <input type="radio" name={name} checked={id === chosen} onChange={() => onChoose(id)} />
-            <span>{text}</span>
-          </label>
-        ))}
-      </div>
-    </fieldset>
   );
 }

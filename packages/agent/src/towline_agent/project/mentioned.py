@@ -8,7 +8,11 @@ from towline_agent.permissions.secret import is_secret
 from towline_agent.workspaces.base import FileData, Workspace
 from towline_agent.workspaces.threads import FILES
 
-__all__ = ["read_unasked"]
+__all__ = ["SecretFile", "read_unasked"]
+
+
+class SecretFile(ToolDenied):
+    """A file that may hold secrets was to be shown with nobody asked."""
 
 
 async def read_unasked(
@@ -22,13 +26,14 @@ async def read_unasked(
         secret: Whether a path is a secret one.
 
     Raises:
-        ToolDenied: It may hold secrets, or lies outside.
+        SecretFile: It may hold secrets.
+        ToolDenied: It lies outside.
         ToolError: It cannot be read.
     """
     root = workspace.root
     leads = await FILES.run(lambda: _follow(root, path))
     if secret(path) or secret(leads):
-        raise ToolDenied(f"{path!r} may hold secrets, so it is not shown unasked.")
+        raise SecretFile(f"{path!r} may hold secrets, so it is not shown unasked.")
     return await workspace.read(path)
 
 

@@ -13,12 +13,12 @@ import base64
 import hashlib
 import itertools
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import msgspec
 
+from towline_agent.listener import Listener
 from towline_agent.providers.oauth import OAuthClient, OAuthService
 
 __all__ = ["BrowserPage", "FakeAuthorization", "fetch_page"]
@@ -42,7 +42,7 @@ class BrowserPage(msgspec.Struct, frozen=True, kw_only=True):
     """Where it ended: what a person would copy from the address bar."""
 
 
-class FakeAuthorization:
+class FakeAuthorization(Listener):
     """An authorization server on this machine that holds clients to RFC 6749 and 7636.
 
     Its consent page sends the browser back at once. A code works once, with the verifier, client
@@ -53,6 +53,7 @@ class FakeAuthorization:
     """The one client that it knows."""
 
     def __init__(self) -> None:
+        super().__init__(self._answer_caller)
         self.denies = False
         """Whether the person says no."""
         self.refuses: str | None = None
@@ -71,10 +72,11 @@ class FakeAuthorization:
         """The refresh token that it accepts just now."""
         self._numbers = itertools.count(1)
         self._codes: dict[str, dict[str, str]] = {}
-        self._server: asyncio.Server | None = None
-        self._callers: set[asyncio.Task[None]] = set()
-        self.url = ""
+
+    @property
+    def url(self) -> str:
         """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
 
     def service(self, provider: str = "gemini", *, needs_project: bool = False) -> OAuthService:
         """This server as a provider's."""
@@ -97,45 +99,20 @@ class FakeAuthorization:
             page = await fetch_page(page.headers["location"])
         return page
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+    async def _answer_caller(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._callers:
-            task.cancel()
-        if self._callers:
-            await asyncio.wait(self._callers)
-        await self._server.wait_closed()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._callers.add(task)
-        try:
-            with suppress(OSError, EOFError):
-                head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                method, target, _ = head.split("\r\n")[0].split(" ")
-                if method == "GET":
-                    answer = self._authorize(urlsplit(target).query)
-                else:
-                    body = await reader.readexactly(_length(head))
-                    if self.held is not None:
-                        await self.held.wait()
-                    answer = self._token(dict(parse_qsl(body.decode())))
-                writer.write(answer)
-                await writer.drain()
-        finally:
-            self._callers.discard(task)
-            writer.close()
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        method, target, _ = head.split("\r\n")[0].split(" ")
+        if method == "GET":
+            answer = self._authorize(urlsplit(target).query)
+        else:
+            body = await reader.readexactly(_length(head))
+            if self.held is not None:
+                await self.held.wait()
+            answer = self._token(dict(parse_qsl(body.decode())))
+        writer.write(answer)
+        await writer.drain()
 
     def _authorize(self, query: str) -> bytes:
         asked = {name: values[0] for name, values in parse_qs(query).items()}

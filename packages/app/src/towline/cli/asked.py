@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 
+from towline.cli.answer import choose_option, invite_answer
 from towline.cli.page import Page
 from towline.cli.question import Answering, Form, decline, fill, invite, next_item
-from towline.cli.render import choose_option
+from towline.cli.visible import show_line
 from towline_client import Session
 from towline_protocol import DENY, PermissionRequested, QuestionId, SessionView, TowlineError
 
@@ -79,6 +80,7 @@ class Asked:
         option, why_not = choose_option(request, text)
         if option is None:
             self._page.say(why_not)
+            self._page.ask(f"  Answer ({show_line(invite_answer(request))}): ")
         else:
             self._decide(request, option)
 

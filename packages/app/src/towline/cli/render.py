@@ -9,10 +9,10 @@ from typing import Final
 
 import msgspec
 
+from towline.cli.answer import answer_key, invite_answer, open_options
 from towline.cli.question import Form, invite
 from towline.cli.visible import show_line, show_prose, show_visible
 from towline_protocol import (
-    DENY,
     Block,
     CallId,
     CallView,
@@ -37,7 +37,6 @@ __all__ = [
     "Piece",
     "Screen",
     "ask",
-    "choose_option",
     "echo",
     "paint",
     "paint_history",
@@ -210,22 +209,6 @@ def start_line(screen: Screen, *, typed: bool) -> tuple[Screen, tuple[Piece, ...
         pen.fresh()
     pen.midline, pen.call = False, None
     return pen.done(screen, screen.view)
-
-
-def choose_option(request: PermissionRequested, text: str) -> tuple[str | None, str]:
-    """What a person's line means for a permission request.
-
-    Returns:
-        The option's id, or `None` and why the line is none.
-    """
-    count = len(request.options)
-    words = text.strip()
-    if not words.isascii() or not words.isdigit() or not 1 <= int(words[:3]) <= count:
-        return None, f"Answer with a number from 1 to {count}; /interrupt stops the turn."
-    option = request.options[int(words[:3]) - 1]
-    if request.preview.truncated and option.id != DENY:
-        return None, "The preview is not whole, so it can only be denied."
-    return option.id, ""
 
 
 def _entry(
@@ -409,12 +392,12 @@ def _permission(pen: _Pen, request: PermissionRequested) -> None:
         pen.line(f"  │ {line}")
     if request.preview.truncated:
         pen.line("  │ … and more that is not shown: it can only be denied", "red")
-    for number, option in enumerate(request.options, 1):
+    for option in request.options:
         rule = f" (stores the rule {show_line(option.rule)})" if option.rule else ""
-        barred = request.preview.truncated and option.id != DENY
-        label = f"  {number} {show_line(option.label)}{rule}"
+        barred = option not in open_options(request)
+        label = f"  {answer_key(request, option)} {show_line(option.label)}{rule}"
         pen.line(f"{label} (not possible)" if barred else label, "dim" if barred else "")
-    pen.text(f"  Answer 1-{len(request.options)}: ", "bold")
+    pen.text(f"  Answer ({show_line(invite_answer(request))}): ", "bold")
 
 
 def _resolved(pen: _Pen, request: PermissionRequested, view: SessionView) -> None:

@@ -92,7 +92,7 @@ async def run_once(
     found = find_tools(config.tools)
     screen = RunScreen(answer, told)
     output: Output = JsonLines(answer) if wish.as_json else screen
-    for notice in found.notices:
+    for notice in (*found.notices, *prompt.told):
         screen.line(show_visible(notice))
     async with AsyncExitStack() as stack:
         with FetchProgress(told) as progress:
@@ -127,7 +127,7 @@ async def run_once(
             agents=() if connection.provider.model.bare_prompt else HELPERS,
         )
         stack.push_async_callback(agent.aclose)
-        code = await follow_run(agent, prompt, output)
+        code = await follow_run(agent, prompt.blocks, output)
     if wish.model and not choice.local:
         picks.remember(choice.model)  # once it has answered: a mistyped one must not come back
     return code

@@ -2,19 +2,21 @@
 
 import os
 import stat
-from typing import Final
+from typing import Final, NamedTuple
 
 from towline_agent import (
-    ToolError,
+    Attachment,
+    LeftOut,
     Workspace,
-    cut_lines,
     find_mentions,
-    read_unasked,
+    read_mention,
+    tell_attached,
+    tell_left_out,
     wrap_text,
 )
 from towline_protocol import Text, UsageError
 
-__all__ = ["ATTACHMENT_CHARS", "INPUT_MAX_BYTES", "make_prompt", "read_input"]
+__all__ = ["ATTACHMENT_CHARS", "INPUT_MAX_BYTES", "GivenPrompt", "make_prompt", "read_input"]
 
 ATTACHMENT_CHARS: Final = 40_000
 """Characters of one attachment that a model is shown (A5.80)."""
@@ -53,9 +55,16 @@ def read_input(fd: int) -> bytes | None:
     return b"".join(pieces) or None
 
 
-async def make_prompt(
-    words: str | None, given: bytes | None, workspace: Workspace
-) -> tuple[Text, ...]:
+class GivenPrompt(NamedTuple):
+    """What a run is given, and what the person is told of it."""
+
+    blocks: tuple[Text, ...]
+    """What was piped in, mentioned files, then the words."""
+    told: tuple[str, ...]
+    """Which files go along and which not, as sentences."""
+
+
+async def make_prompt(words: str | None, given: bytes | None, workspace: Workspace) -> GivenPrompt:
     """The prompt: what was piped in, mentioned files, then the words (A5.79).
 
     Args:
@@ -74,28 +83,26 @@ async def make_prompt(
     if not words.strip():
         raise UsageError("The prompt is empty; say what to do.")
     blocks = [] if piped is None else [Text(text=wrap_text("file", _cut(piped), name="stdin"))]
+    attached = [] if piped is None else [_about("standard input", piped)]
+    left_out: list[LeftOut] = []
     for mention in find_mentions(words):
-        for path, lines in ((mention.plain, None), (mention.path, mention.lines)):
-            shown = await _show(workspace, path, lines, mention.first, mention.last)
-            if shown is not None:
-                blocks.append(Text(text=shown))
-                break
-    return (*blocks, Text(text=words))
+        found = await read_mention(workspace, mention)
+        if isinstance(found, Attachment) and b"\0" in found.data:
+            found = LeftOut(found.path, "it is no text; the agent can look at it with its tools")
+        if isinstance(found, LeftOut):
+            left_out.append(found)
+            continue
+        text = found.data.decode("utf-8-sig", "replace")
+        blocks.append(Text(text=wrap_text("file", _cut(text), path=found.path, lines=found.lines)))
+        attached.append(_about(found.about, text))
+    told = (tell_attached(attached), tell_left_out(left_out))
+    return GivenPrompt((*blocks, Text(text=words)), tuple(filter(None, told)))
 
 
-async def _show(
-    workspace: Workspace, path: str, lines: str | None, first: int | None, last: int | None
-) -> str | None:
-    try:
-        data = (await read_unasked(workspace, path)).data
-    except ToolError:  # it is a word, then; naming a secret is no leave to send it away (A5.67)
-        return None
-    if b"\0" in data:
-        return None
-    text = data.decode("utf-8-sig", "replace")
-    if lines is not None and first is not None and last is not None:
-        text = cut_lines(text, first, last)
-    return wrap_text("file", _cut(text), path=path, lines=lines)
+def _about(name: str, text: str) -> str:
+    if len(text) <= ATTACHMENT_CHARS:
+        return name
+    return f"{name}, of which the first {ATTACHMENT_CHARS:,} characters"
 
 
 def _as_text(given: bytes) -> str:

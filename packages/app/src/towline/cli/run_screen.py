@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from rich.console import Console
 from rich.markup import escape
 
+from towline.cli.answer import choose_option, invite_answer
 from towline.cli.reading import read_in_thread
 from towline.cli.visible import show_line, show_prose, show_visible
 from towline_agent import AgentResult
@@ -26,15 +27,7 @@ from towline_protocol import (
 
 __all__ = ["JsonLines", "Output", "RunScreen"]
 
-_ANSWERS: Final = {"y": "allow_once", "s": "allow_session", "a": "allow_always", "n": DENY}
 _LINE_BYTES: Final = 4096
-_WORDS: Final = {
-    "allow_once": "[y]es",
-    "allow_session": "for this [s]ession",
-    "allow_always": "[a]lways",
-    DENY: "[n]o",
-}
-
 _DENIED_HINT: Final = (
     "· What asks is denied where nobody can answer; `--mode accept_edits`, `--mode auto` or a rule "
     "in permissions.toml lets more pass."
@@ -128,17 +121,17 @@ class RunScreen:
             if option.rule is not None:
                 rule = show_line(f"{option.label} stores: {option.rule}")
                 self._told.print(f"[dim]{escape(rule)}[/dim]", soft_wrap=True, emoji=False)
-        offered = [option.id for option in request.options]
-        words = ", ".join(_WORDS.get(option, option) for option in offered)
         while True:
-            self._told.print(f"Allow? {words}: ", end="", markup=False)
+            self._told.print(
+                f"Allow? ({show_line(invite_answer(request))}): ", end="", markup=False
+            )
             line = await read_in_thread(lambda: _read_line(sys.stdin.fileno()))
-            said = line.decode(errors="replace").strip().lower()
-            chosen = _ANSWERS.get(said[:1], "")
-            if not said:
-                return DENY
-            if chosen in offered:
+            if not line:
+                return DENY  # the terminal is gone: nobody is left to answer
+            chosen, why_not = choose_option(request, line.decode(errors="replace"))
+            if chosen is not None:
                 return chosen
+            self._told.print(why_not, soft_wrap=True, markup=False, highlight=False)
 
     def _ended(self, event: ToolEnded) -> None:
         title = self._titles.get(event.call, event.call)

@@ -9,6 +9,7 @@ reply, doubled frames, a loss, another log, pages that no towline server sent.
 
 from towline_client.testing.chaos import ChaosProxy, Faults
 from towline_client.testing.clock import ManualClock
+from towline_client.testing.connect import QUICK, connect
 from towline_client.testing.feed import ScriptedFeed
 from towline_client.testing.log import ScriptedSession, ScriptedStream
 from towline_client.testing.reply import refuse
@@ -17,6 +18,7 @@ from towline_client.testing.transport import ScriptedTransport
 from towline_client.testing.turn import Script, ScriptedTurn
 
 __all__ = [
+    "QUICK",
     "ChaosProxy",
     "Faults",
     "ManualClock",
@@ -27,5 +29,6 @@ __all__ = [
     "ScriptedStream",
     "ScriptedTransport",
     "ScriptedTurn",
+    "connect",
     "refuse",
 ]

@@ -8,6 +8,7 @@ from towline_agent import Mint
 from towline_protocol import (
     Block,
     Limits,
+    Notice,
     PromptAccepted,
     PromptAdmitted,
     PromptId,
@@ -40,6 +41,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of the turn; `None` for the agent's own."""
     speak: bool = False
     """Whether the turn's end should say what to read aloud (A4.30)."""
+    notices: tuple[Notice, ...] = ()
+    """What all who look on are told of it, such as which files go along (A5.79)."""
 
 
 class Inbox:
@@ -73,6 +76,8 @@ class Inbox:
             ),
             outside=True,
         )
+        for notice in said.notices:
+            self._log.emit(notice, outside=True)
         return PromptAccepted(prompt=prompt, position=position, session=self._log.session)
 
     def withdraw(self, prompt: PromptId) -> None:

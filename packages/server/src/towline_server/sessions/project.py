@@ -2,23 +2,25 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from towline_agent import (
+    Attachment,
+    LeftOut,
     LocalWorkspace,
-    Mention,
     OwnCommand,
     ToolError,
-    cut_lines,
     find_commands,
     find_instructions,
     find_mentions,
     find_paths,
     is_secret,
-    read_unasked,
+    read_mention,
     suggest_starts,
+    tell_attached,
+    tell_left_out,
 )
-from towline_protocol import Block, CommandInfo, File, Image, Text, UsageError
+from towline_protocol import Block, CommandInfo, File, Image, Notice, Text, UsageError
 from towline_server.errors import BodyTooLarge, Rejected
 from towline_server.sessions.bulk import MAX_FILE
 from towline_server.sessions.files import Files
@@ -26,7 +28,7 @@ from towline_server.sessions.folder import find_folder
 from towline_server.sessions.policies import Policies
 from towline_server.sessions.sniff import PDF, PICTURES, TEXT
 
-__all__ = ["COMMANDS", "INIT", "Projects"]
+__all__ = ["COMMANDS", "INIT", "Mentioned", "Projects"]
 
 COMMANDS: Final = (
     CommandInfo(name="new", about="begin another session", operation="create_session"),
@@ -109,10 +111,10 @@ class Projects:
 
     async def attach(
         self, user: str, cwd: str, content: tuple[Block, ...], files: Files
-    ) -> tuple[Block, ...]:
+    ) -> "Mentioned":
         """A prompt with the files that it mentions ahead of it (A5.79).
 
-        A mention that names nothing which can be shown stays a word.
+        A mention that names nothing which can be shown stays a word, and a notice says why.
 
         Args:
             user: Whose prompt it is.
@@ -125,8 +127,20 @@ class Projects:
         """
         text = "\n".join(block.text for block in content if isinstance(block, Text))
         workspace = self._workspace(cwd)
-        found = [await self._load(user, workspace, one, files) for one in find_mentions(text)]
-        return (*(block for block in found if block is not None), *content)
+        blocks: list[Block] = []
+        attached: list[str] = []
+        left_out: list[LeftOut] = []
+        for mention in find_mentions(text):
+            found = await read_mention(workspace, mention, secret=self._secret)
+            block = found if isinstance(found, LeftOut) else await _keep(user, found, files)
+            if isinstance(block, LeftOut):
+                left_out.append(block)
+            elif isinstance(found, Attachment):
+                blocks.append(block)
+                attached.append(found.about)
+        told = {"attached": tell_attached(attached), "not_attached": tell_left_out(left_out)}
+        notices = tuple(Notice(code=code, message=said) for code, said in told.items() if said)
+        return Mentioned((*blocks, *content), notices)
 
     async def paths(self, cwd: str, typed: str, limit: int) -> tuple[tuple[str, ...], bool]:
         """Paths that may be meant, the best first, and whether not all were looked at.
@@ -186,35 +200,28 @@ class Projects:
     def _workspace(self, folder: str) -> LocalWorkspace:
         return LocalWorkspace(folder, hidden=self._hidden)
 
-    async def _load(
-        self, user: str, workspace: LocalWorkspace, mention: Mention, files: Files
-    ) -> Block | None:
-        """A mentioned file as a block; first as it was written, since names may look like lines."""
-        for path, lines in ((mention.plain, None), (mention.path, mention.lines)):
-            try:
-                data = (await read_unasked(workspace, path, secret=self._secret)).data
-                return await _load_one(user, data, path, lines, mention, files)
-            except (ToolError, UsageError, BodyTooLarge):  # no such file, none to be read, or empty
-                continue
-        return None
+
+class Mentioned(NamedTuple):
+    """What a prompt says with the files that it mentions."""
+
+    content: tuple[Block, ...]
+    """The blocks, files first."""
+    notices: tuple[Notice, ...]
+    """Which files go along and which not, for all who look on."""
 
 
-async def _load_one(
-    user: str,
-    data: bytes,
-    path: str,
-    lines: str | None,
-    mention: Mention,
-    files: Files,
-) -> Block | None:
-    if lines is not None and mention.first is not None and mention.last is not None:
-        data = cut_lines(data.decode("utf-8-sig", "replace"), mention.first, mention.last).encode()
-    if len(data) > MAX_FILE:
-        return None
-    name = path.rstrip("/").rpartition("/")[2]
-    row = await files.add(user, data, name=name)
+async def _keep(user: str, found: Attachment, files: Files) -> Block | LeftOut:
+    if len(found.data) > MAX_FILE:
+        return LeftOut(found.path, f"it is larger than {MAX_FILE // 2**20} MiB")
+    name = found.path.rstrip("/").rpartition("/")[2]
+    try:
+        row = await files.add(user, found.data, name=name)
+    except (UsageError, BodyTooLarge) as error:
+        return LeftOut(found.path, error.message.removesuffix("."))
     if row.media_type in PICTURES:
         return Image(media_type=row.media_type, file=row.file)
     if row.media_type not in (TEXT, PDF):
-        return None
-    return File(name=name, media_type=row.media_type, file=row.file, path=path, lines=lines)
+        return LeftOut(found.path, f"models read no {row.media_type}; the agent has tools for it")
+    return File(
+        name=name, media_type=row.media_type, file=row.file, path=found.path, lines=found.lines
+    )

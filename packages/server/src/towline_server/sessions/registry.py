@@ -10,7 +10,6 @@ import msgspec
 
 from towline_agent import Clock, Keeper, Mint, end_orphans
 from towline_protocol import (
-    Block,
     CreateSession,
     Notice,
     SessionDeleted,
@@ -137,7 +136,7 @@ class Sessions:
         user: str,
         new: CreateSession,
         *,
-        prompt: tuple[Block, ...] | None = None,
+        first: Said | None = None,
         remember: Remember | None = None,
     ) -> Session:
         """Begin a session, with a first prompt if one is given; durable when this returns.
@@ -145,7 +144,7 @@ class Sessions:
         Args:
             user: Whose it is.
             new: What it is made of.
-            prompt: Its first prompt, as it is kept.
+            first: Its first prompt, as it is kept.
             remember: How to keep the answer.
 
         Raises:
@@ -160,13 +159,13 @@ class Sessions:
             folder = find_folder(new.cwd, self._roots)
             mode = await self._agents.projects.policies.mode(user, folder) or mode
         created = begin(new, agents=self._agents, roots=self._roots, mode=mode)
-        if prompt is not None:
+        if first is not None:
             await self._budget.check(user)
         self._live.check_limit(user)
         session = self._live.add(SessionId(self._mint("ses")), user, Loaded())
         session.log.emit(created)
-        if prompt is not None:
-            session.inbox.take(Said(content=prompt, key=new.key))
+        if first is not None:
+            session.inbox.take(first)
         if remember is not None:
             session.log.keep(remember(session.info(ahead=True)))
         await session.log.settle()

@@ -31,11 +31,16 @@ async def _read(context: ToolContext, path: str) -> Original:
     return await read_original(context, path)
 
 
-async def _plan_format(context: ToolContext, path: str) -> Plan:
+async def _plan_with(context: ToolContext, path: str, done: str, *words: str) -> Plan:
+    """The plan of a rewrite by ruff, called with these words; `done` says what it did."""
     original = await _read(context, path)
     spot = original.spot
-    text = await rewrite_text(context.workspace.root, spot.path, original.text, "format")
-    return await plan_rewrite(original, text, f"Formatted {spot.path}.")
+    text = await rewrite_text(context.workspace.root, spot.path, original.text, *words)
+    return await plan_rewrite(original, text, f"{done} {spot.path}.")
+
+
+async def _plan_format(context: ToolContext, path: str) -> Plan:
+    return await _plan_with(context, path, "Formatted", "format")
 
 
 async def _look_at_format(context: ToolContext, arguments: dict[str, Any]) -> Look:
@@ -62,10 +67,7 @@ async def format_file(context: ToolContext, path: str) -> ToolOutput | str:
 
 
 async def _plan_imports(context: ToolContext, path: str) -> Plan:
-    original = await _read(context, path)
-    spot = original.spot
-    text = await rewrite_text(context.workspace.root, spot.path, original.text, *_SORT_IMPORTS)
-    return await plan_rewrite(original, text, f"Organized the imports of {spot.path}.")
+    return await _plan_with(context, path, "Organized the imports of", *_SORT_IMPORTS)
 
 
 async def _look_at_imports(context: ToolContext, arguments: dict[str, Any]) -> Look:

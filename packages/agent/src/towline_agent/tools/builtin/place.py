@@ -10,7 +10,9 @@ from towline_agent.permissions.part import Part
 from towline_agent.permissions.secret import path_part
 from towline_agent.tools.tool import Look, ToolContext
 from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.paths import name_in_line
 from towline_agent.workspaces.threads import FILES
+from towline_protocol import Preview
 
 __all__ = ["Spot", "find_kind", "locate", "look_at", "reach"]
 
@@ -90,9 +92,29 @@ def look_at(
 
     async def look(context: ToolContext, arguments: dict[str, Any]) -> Look:
         spot = await locate(context, arguments[argument])
-        return Look(parts=(spot.part(effect),))
+        preview = Preview(kind="text", text=_describe(spot, effect, argument, arguments))
+        return Look(parts=(spot.part(effect),), preview=preview)
 
     return look
+
+
+def _describe(spot: Spot, effect: str, argument: str, arguments: dict[str, Any]) -> str:
+    """What is touched, and how: where a path leads, then all other arguments."""
+    told = [f"{effect.capitalize()} {name_in_line(spot.path)}"]
+    if spot.written not in (spot.path, spot.real):
+        told.append(f"asked for as {name_in_line(spot.written)}, which leads there")
+    rest = {name: value for name, value in arguments.items() if name != argument}
+    if {"start", "lines"} <= rest.keys():
+        told.append(_tell_lines(rest.pop("start"), rest.pop("lines")))
+    given = (f"{name}: {value}" for name, value in rest.items() if value not in (None, "", False))
+    return "\n".join((*told, *map(name_in_line, given)))
+
+
+def _tell_lines(start: int, count: int) -> str:
+    if start < 0:
+        first = "" if count >= -start else f"the first {count} of "
+        return f"{first}the last {-start} lines"
+    return f"lines {start} to {start + count - 1}"
 
 
 def reach(context: ToolContext, *spots: Spot) -> Workspace:

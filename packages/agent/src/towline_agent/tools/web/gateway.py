@@ -10,11 +10,11 @@ import mimetypes
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from towline_agent.errors import ToolError
+from towline_agent.listener import Listener
 from towline_agent.tools.web.url import WebUrl, read_url
 from towline_agent.workspaces.base import Workspace
 
@@ -53,7 +53,7 @@ def serve_files(workspace: Workspace) -> FileServer:
     return serve
 
 
-class Gateway:
+class Gateway(Listener):
     """An HTTP proxy on loopback for one browser. An async context manager.
 
     Args:
@@ -69,51 +69,17 @@ class Gateway:
         files: FileServer | None,
         public: Callable[[str], bool],
     ) -> None:
-        self.port = 0
-        """Where it listens, at 127.0.0.1."""
+        super().__init__(self._answer, limit=_HEAD_BYTES, at_once=_AT_ONCE)
         self.refused: list[str] = []
         """The places that it did not reach, in order."""
         self._allowed = allowed
         self._files = files
         self._public = public
-        self._server: asyncio.Server | None = None
-        self._callers: set[asyncio.Task[None]] = set()
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0, limit=_HEAD_BYTES)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for caller in self._callers:
-            caller.cancel()
-        if self._callers:
-            await asyncio.wait(self._callers)
-        await self._server.wait_closed()
-
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self._callers) >= _AT_ONCE:
-            writer.close()
-            return
-        self._callers.add(task)
-        try:
-            await self._answer(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-            pass  # the browser sees a connection that ends
-        finally:
-            self._callers.discard(task)
-            writer.close()
-
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ValueError):  # no request: the browser sees a connection that ends
+            await self._pass_on(reader, writer)
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         line, *headers = head[:-4].split("\r\n")
         method, target, _ = line.split(" ", 2)

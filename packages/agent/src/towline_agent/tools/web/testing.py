@@ -10,11 +10,11 @@ async with FakeSite() as site:
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from towline_agent.listener import Listener
 from towline_agent.tools.web.client import WebClient
 
 __all__ = ["FakeSite", "Page", "Send", "answer"]
@@ -41,20 +41,17 @@ def answer(body: bytes | str = b"", status: str = "200 OK", **headers: str) -> b
     return f"HTTP/1.1 {status}\r\n{lines}\r\n".encode() + raw
 
 
-class FakeSite:
+class FakeSite(Listener):
     """Answers each path with what stands there. An async context manager."""
 
     def __init__(self) -> None:
+        super().__init__(self._answer)
         self.pages: dict[str, Page] = {}
         """What stands at each path; 404 elsewhere."""
         self.asked: list[str] = []
         """Each request's head and body, in order."""
         self.names: dict[str, list[str]] = {"site.example": ["127.0.0.1"]}
         """The addresses of each name; a look-up takes the first away unless it is the last."""
-        self.port = 0
-        """Where it listens, at 127.0.0.1."""
-        self._server: asyncio.Server | None = None
-        self._callers: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -70,37 +67,6 @@ class FakeSite:
             **more,
         }
         return WebClient(**facts)
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._server is not None
-        for caller in self._callers:
-            caller.cancel()
-        if self._callers:
-            await asyncio.wait(self._callers)
-        self._server.close()
-        await self._server.wait_closed()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._callers.add(task)
-        try:
-            await self._answer(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # who asked is gone
-        finally:
-            self._callers.discard(task)
-            writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 from starlette.requests import Request
 
 from towline_protocol import (
-    Block,
     Limits,
     PromptBlock,
     SessionId,
@@ -26,7 +25,7 @@ from towline_server.models.providers import Providers
 from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.files import Files
-from towline_server.sessions.project import Projects
+from towline_server.sessions.project import Mentioned, Projects
 from towline_server.sessions.registry import Sessions
 
 __all__ = [
@@ -174,7 +173,7 @@ def check_limits(limits: Limits | None) -> None:
 
 async def take_content(
     call: Call, content: tuple[PromptBlock, ...], *, cwd: str | None
-) -> tuple[Block, ...]:
+) -> Mentioned:
     """What a prompt says, its bytes in files (C1.10), and the files that it mentions (A5.79).
 
     Refuses one that says nothing, or too much.

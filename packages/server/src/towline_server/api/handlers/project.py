@@ -74,8 +74,14 @@ async def _run_command(call: Call) -> PromptAccepted:
         cwd = session.log.view.cwd or "."
         command = await call.service.projects.command(cwd, call.request.path_params["command"])
         words = Text(text=expand_command(command, body.arguments).strip())
-        content = await take_content(call, (words,), cwd=cwd)
-        said = Said(content=content, when=body.when, key=call.key, limits=body.limits)
+        taken = await take_content(call, (words,), cwd=cwd)
+        said = Said(
+            content=taken.content,
+            notices=taken.notices,
+            when=body.when,
+            key=call.key,
+            limits=body.limits,
+        )
         return await session.admit(said, call.remember)
 
 

@@ -3,7 +3,6 @@
 from typing import Final, cast
 
 from towline_protocol import (
-    Block,
     CloseSession,
     CreateSession,
     MarkRead,
@@ -25,6 +24,7 @@ from towline_server.api.handlers.call import (
     check_limits,
     take_content,
 )
+from towline_server.sessions.inbox import Said
 from towline_server.sessions.settings import settings_tag
 from towline_server.store.records import SessionFilter, fold_words
 
@@ -47,15 +47,16 @@ async def _create_session(call: Call) -> Tagged:
     check_limits(body.limits)
     prompt = None if body.prompt is None else await _first_prompt(call, body)
     session = await call.service.sessions.create(
-        call.user, body, prompt=prompt, remember=call.remember
+        call.user, body, first=prompt, remember=call.remember
     )
     return _tagged(session.info())
 
 
-async def _first_prompt(call: Call, body: CreateSession) -> tuple[Block, ...]:
+async def _first_prompt(call: Call, body: CreateSession) -> Said:
     assert body.prompt is not None
     cwd = call.service.projects.folder(body.cwd)
-    return await take_content(call, body.prompt, cwd=cwd)
+    taken = await take_content(call, body.prompt, cwd=cwd)
+    return Said(content=taken.content, notices=taken.notices, key=body.key)
 
 
 async def _list_sessions(call: Call) -> SessionList:

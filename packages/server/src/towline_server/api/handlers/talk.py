@@ -37,8 +37,10 @@ async def _send_prompt(call: Call) -> PromptAccepted:
     check_limits(body.limits)
     session = await call.service.sessions.get(call.user, call.session, live=True)
     with session.in_use():
+        taken = await take_content(call, body.content, cwd=session.log.view.cwd)
         said = Said(
-            content=await take_content(call, body.content, cwd=session.log.view.cwd),
+            content=taken.content,
+            notices=taken.notices,
             when=body.when,
             key=call.key,
             limits=body.limits,
@@ -71,8 +73,14 @@ async def _resend(call: Call) -> PromptAccepted:
     turn = TurnId(call.request.path_params["turn"])
     session = await call.service.sessions.get(call.user, call.session, live=True)
     with session.in_use():
-        content = await take_content(call, body.content, cwd=session.log.view.cwd)
-        said = Said(content=content, key=call.key, limits=body.limits, speak=body.speak)
+        taken = await take_content(call, body.content, cwd=session.log.view.cwd)
+        said = Said(
+            content=taken.content,
+            notices=taken.notices,
+            key=call.key,
+            limits=body.limits,
+            speak=body.speak,
+        )
         return await session.say_again(turn, said, remember=call.remember)
 
 

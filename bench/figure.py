@@ -1,10 +1,32 @@
-"""One line of the report: what was measured, beside what, and what was to be reached."""
+"""A report of figures: what was measured, beside what, and what was to be reached."""
 
+import argparse
+import os
 import statistics
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-__all__ = ["Goal", "compare", "show", "show_head", "show_note"]
+__all__ = ["Goal", "Part", "compare", "report", "show", "show_note"]
+
+Part = Callable[..., Any]
+"""Shows its figures; it is given `quick`, whether there is little time."""
+
+
+def report(title: str, parts: Mapping[str, Part]) -> None:
+    """Show the figures of the parts that the command line asks for, and the load meanwhile."""
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter turns")
+    parser.add_argument("--only", help=f"some of {','.join(parts)}")
+    options = parser.parse_args()
+    names = options.only.split(",") if options.only else [*parts]
+    unknown = sorted(set(names) - set(parts))
+    if unknown:
+        raise SystemExit(f"--only knows no {', '.join(unknown)}; it knows {', '.join(parts)}.")
+    load = os.getloadavg()[0]
+    _line("", "", ("ours", "floor", "ratio"), "goal")
+    for name in names:
+        parts[name](quick=options.quick)
+    show_note(f"{os.cpu_count()} cores; load {load:.1f} before, {os.getloadavg()[0]:.1f} after")
 
 
 class Goal(NamedTuple):
@@ -40,11 +62,6 @@ def compare(
         statistics.median(b for _, b in pairs),
         statistics.median(a / b for a, b in pairs),
     )
-
-
-def show_head() -> None:
-    """Say what the columns are."""
-    _line("", "", ("ours", "floor", "ratio"), "goal")
 
 
 def show(

@@ -1,0 +1,43 @@
+import { REDUCER_VERSION, type SessionView } from "../protocol/types.gen.ts";
+
+/** The view before any event: where a replay from the beginning starts. */
+export function emptyView(): SessionView {
+  return {
+    reducer: REDUCER_VERSION,
+    session: "",
+    seq: 0,
+    agent: "",
+    model: "",
+    mode: "",
+    title: null,
+    title_truncated: false,
+    cwd: null,
+    parent: null,
+    created: "",
+    updated: "",
+    archived: false,
+    labels: [],
+    closed: null,
+    turn: null,
+    last_turn: null,
+    waiting: null,
+    messages: [],
+    older: false,
+    open_messages: [],
+    calls: [],
+    open_calls: [],
+    permissions: [],
+    questions: [],
+    queue: [],
+    outgoing: [],
+    todos: [],
+    notices: [],
+    older_notices: false,
+    usage: {},
+    cost: 0,
+    context: null,
+    fault: null,
+    unknown: 0,
+    lost: false,
+  };
+}

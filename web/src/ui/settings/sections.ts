@@ -1,0 +1,25 @@
+import type { Word } from "../../core/i18n.ts";
+import type { LATER_ICONS } from "../base/icons.later.ts";
+import { type LazyComponent, lazy } from "../base/lazy.tsx";
+
+/** One section of the settings: its words, and a file of its own that is fetched when it is opened. */
+export interface Section {
+  /** Its part of the address: `#/settings/ID`. */
+  id: string;
+  icon: keyof typeof LATER_ICONS;
+  name: Word;
+  /** What is in it, in one line. */
+  lead: Word;
+  View: LazyComponent<object>;
+}
+
+/** In the order of the list. */
+export const SECTIONS: readonly Section[] = [
+  {
+    id: "look",
+    icon: "look",
+    name: "set.look",
+    lead: "set.look.lead",
+    View: lazy(async () => (await import("./LookSection.tsx")).LookSection),
+  },
+];
