@@ -12,7 +12,9 @@ let server: FakeServer;
 const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(20);
 const me = (): Response => json({ user: "ada", server_name: "Desk" });
 
-beforeEach(() => {
+beforeEach(async () => {
+  // Fetched by the first request that needs it, in a time that no fake clock moves.
+  await import("../src/protocol/later.gen.ts");
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   server = new FakeServer();
   access.value = "out";
