@@ -9,8 +9,11 @@ import { Chat, chat } from "../src/state/chat.ts";
 import { openRequests } from "../src/state/device.ts";
 import { isOnlyHere, sortDevices } from "../src/state/devices.ts";
 import { countVisits } from "../src/state/install.ts";
+import { drafts } from "../src/state/outbox.ts";
 import { sessions } from "../src/state/sessions.ts";
+import { SHARED, sharedFiles, takeShared } from "../src/state/shared.ts";
 import { makeSwitch } from "../src/state/switch.ts";
+import * as share from "../src/sw/share.ts";
 import { REQUEST, SESSION, TIME } from "./chat_screen.tsx";
 
 afterEach(() => {
@@ -125,4 +128,33 @@ test("windows that hold a stream answer when another one counts them", async () 
   const ends = [answerCounts(() => true), answerCounts(() => false), answerCounts(() => true)];
   expect(await countOthers()).toBe(2);
   for (const end of ends) end();
+});
+
+test("what was shared becomes the draft of a new chat, below one that is there", async () => {
+  expect(SHARED).toBe(share.SHARED);
+  const kept = new Map([
+    ["/shared/text", new Response("From elsewhere")],
+    [
+      "/shared/0",
+      new Response("png", { headers: { "content-type": "image/png", "x-name": "a%20b.png" } }),
+    ],
+  ]);
+  const cache = {
+    match: async (path: string) => kept.get(path),
+    keys: async () => [...kept.keys()].map((path) => ({ url: `https://desk.example${path}` })),
+  };
+  const gone: string[] = [];
+  vi.stubGlobal("caches", {
+    open: async () => cache,
+    delete: async (one: string) => gone.push(one),
+  });
+  drafts.write(null, "Half a thought");
+  await takeShared();
+  vi.unstubAllGlobals();
+  expect(drafts.read(null)).toBe("Half a thought\n\nFrom elsewhere");
+  expect(sharedFiles.value.map(({ name, type }) => [name, type])).toEqual([
+    ["a b.png", "image/png"],
+  ]);
+  expect(gone).toEqual([SHARED]);
+  drafts.write(null, "");
 });

@@ -1,8 +1,10 @@
 /** What another app handed over ("Share"): it becomes the draft of a new chat. */
 
 import { signal } from "@preact/signals";
-import { SHARED } from "../sw/share.ts";
 import { drafts } from "./outbox.ts";
+
+/** Where the worker keeps it; said twice, since the worker is one script without imports. */
+export const SHARED = "towline-shared";
 
 /** Pictures that wait for the composer of a new chat. */
 export const sharedFiles = signal<readonly File[]>([]);
