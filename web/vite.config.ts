@@ -80,10 +80,25 @@ export default defineConfig(({ mode }) => ({
     rolldownOptions: {
       input: { index: `${root}/index.html`, sw: `${root}/src/sw.ts` },
       output: {
-        // What the document needs before anything is shown is one chunk; what is fetched when it is
-        // needed is cut by the bundler.
+        // What the document needs before anything is shown is one chunk. What comes later is one for
+        // the chat and one for the settings: small files pack badly. The rest is cut by the bundler.
         codeSplitting: {
-          groups: [{ name: "base", tags: ["$initial"], test: (id) => !id.includes("/src/sw") }],
+          groups: [
+            {
+              name: "base",
+              tags: ["$initial"],
+              test: (id) => !id.includes("/src/sw"),
+              priority: 2,
+            },
+            {
+              name: "settings",
+              test: /\/src\/(?:ui\/settings\/|core\/words\.(?:settings|device)\.ts)/,
+            },
+            {
+              name: "chat",
+              test: /\/src\/(?:ui\/(?!gate|settings)|core\/words\.(?:later|code)\.ts|protocol\/later)/,
+            },
+          ],
         },
         entryFileNames: ({ name }) => (name === "sw" ? "sw.js" : "assets/[name]-[hash].js"),
         chunkFileNames: "assets/[name]-[hash].js",

@@ -1,9 +1,11 @@
 import type { Word } from "./i18n.ts";
+import { ZH_CODE } from "./words.zh.code.ts";
 import { ZH_DEVICE } from "./words.zh.device.ts";
 import { ZH_SETTINGS } from "./words.zh.settings.ts";
 
 /** Simplified Chinese. */
 export const ZH: Record<Word, string> = {
+  ...ZH_CODE,
   ...ZH_DEVICE,
   ...ZH_SETTINGS,
 
@@ -28,6 +30,23 @@ export const ZH: Record<Word, string> = {
   "gate.wait": "尝试次数过多，请在 {seconds} 秒后重试。",
   "gate.offline": "服务器没有响应。它在运行吗？",
   "gate.ended": "您已退出登录，请重新登录以继续。",
+  "gate.ended.revoked": "已在另一台设备上退出登录。请重新登录以继续。",
+  "gate.ended.expired": "登录已过期。请重新登录以继续。",
+  "gate.how": "登录方式",
+  "gate.password": "密码",
+  "gate.user": "名称",
+  "gate.password.hint": "可在已登录设备的“设置”中设置密码。",
+  "gate.password.wrong": "名称或密码错误。",
+  "gate.password.empty": "请输入密码。",
+  "gate.scan": "扫描代码",
+  "gate.scan.title": "扫描代码",
+  "gate.scan.point": "将摄像头对准 {command} 显示的二维码。",
+  "gate.scan.start": "正在启动摄像头…",
+  "gate.scan.unable":
+    "此浏览器无法自行识别二维码。请打开本设备的相机应用对准二维码：它会打开此页面并登录。",
+  "gate.scan.insecure":
+    "摄像头仅在 HTTPS 下可用。请打开本设备的相机应用对准二维码：它会打开此页面并登录。",
+  "gate.scan.denied": "无法使用摄像头，或摄像头正被占用。请在浏览器中允许使用，或直接输入代码。",
   "gate.short": "代码由 8 个字母和数字组成。",
 
   "sessions.title": "会话",

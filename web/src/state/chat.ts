@@ -16,6 +16,7 @@ import type {
   SessionView,
 } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
+import { noteLink } from "./connection_log.ts";
 import { deliver, hurryOutbox, newKey, settleOutbox } from "./outbox.ts";
 
 /** The build that the server holds, once it is known. */
@@ -113,6 +114,7 @@ export class Chat implements LiveSink {
 
   link(state: LinkState): void {
     this.state.value = state;
+    noteLink(this.session, state, Date.now());
     if (state.failed === "unauthorized") signOut(true);
   }
 

@@ -27,7 +27,7 @@ from towline_server.config import Config
 from towline_server.errors import StoreError
 from towline_server.models.providers import Providers
 from towline_server.sessions.agents import Agents, AgentSpec, Connect
-from towline_server.store import attachments, idempotency, tombstones
+from towline_server.store import attachments, idempotency, push, tombstones
 from towline_server.store.sqlite_store import SqliteStore, open_store
 from towline_server.store.writer import CommitHook
 from towline_server.stream.connection import StreamProtocol
@@ -183,6 +183,7 @@ async def _run(
     """Resume, serve, and drain when a signal comes."""
     with _signals() as stop:
         try:
+            await built.wake_ups.start()  # before what was cut goes on, and asks again
             resumed = await built.sessions.start()
             store.announce(built.url)
             with _run_file(run_file, RunFile(url=built.url, pid=os.getpid(), token=built.token)):
@@ -203,6 +204,7 @@ async def _run(
                     sweeper.cancel()
                     await asyncio.wait({sweeper})
         finally:
+            await built.wake_ups.close()
             await built.sessions.close()
             built.access.close()
 
@@ -248,6 +250,7 @@ async def sweep(
             await store.write(partial(idempotency.prune, now_ms=now_ms))
             await store.write(partial(attachments.sweep, now_ms=now_ms))
             await store.write(partial(tombstones.prune, now_ms=now_ms))
+            await store.write(push.prune)
         except StoreError as error:
             _log.warning("Old records could not be forgotten: %s", error.message)
         await trim()

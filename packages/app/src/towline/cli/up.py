@@ -20,6 +20,7 @@ from towline.cli.browser import open_browser
 from towline.cli.command import command_name, name_command
 from towline.cli.exposure import describe_phone, warn_of_plain_http
 from towline.cli.pair import show_code
+from towline.cli.rules import warn_of_rules
 from towline.cli.visible import show_visible
 from towline.local import FetchProgress, LocalModelError, describe_local_model
 from towline.models import Choice, Models, find_model, is_known, is_offered
@@ -125,9 +126,9 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
 
 
 def _assistant(config: Config, console: Console) -> AgentSpec:
-    """The agent with all tools that are on; a broken set is a line, no failed start (A4.65)."""
+    """The agent with all tools that are on; a broken set or rule is a line, no failed start."""
     found = find_tools(config.tools)
-    for notice in found.notices:
+    for notice in (*found.notices, *warn_of_rules(config, found.tools)):
         console.print(f"  {escape(show_visible(notice))}", soft_wrap=True, emoji=False)
     return make_assistant(
         found.tools, config.fallbacks, trusts_client_effects=config.trusts_client_effects
