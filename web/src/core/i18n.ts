@@ -2,10 +2,15 @@
 
 import { EN } from "./words.en.ts";
 import type { EN_LATER } from "./words.later.ts";
+import type { EN_PUSH } from "./words.push.ts";
 import type { EN_SETTINGS } from "./words.settings.ts";
 
 /** The name of a text. */
-export type Word = keyof typeof EN | keyof typeof EN_LATER | keyof typeof EN_SETTINGS;
+export type Word =
+  | keyof typeof EN
+  | keyof typeof EN_LATER
+  | keyof typeof EN_PUSH
+  | keyof typeof EN_SETTINGS;
 
 type Book = Partial<Record<Word, string>>;
 

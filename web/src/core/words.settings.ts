@@ -9,6 +9,8 @@ export const EN_SETTINGS = {
   "set.user": "Signed in as {user}.",
   "set.look": "Look and typing",
   "set.look.lead": "Theme, text size, language, Enter key",
+  "set.push": "Notifications",
+  "set.push.lead": "When the agent needs you and you look elsewhere",
 } as const;
 
 addWords(EN_SETTINGS);

@@ -7,4 +7,6 @@ export const ZH_SETTINGS: Record<keyof typeof EN_SETTINGS, string> = {
   "set.user": "当前用户：{user}。",
   "set.look": "外观与输入",
   "set.look.lead": "主题、字号、语言、回车键",
+  "set.push": "通知",
+  "set.push.lead": "智能体需要你而你不在看时",
 };

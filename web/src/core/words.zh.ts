@@ -1,8 +1,10 @@
 import type { Word } from "./i18n.ts";
+import { ZH_PUSH } from "./words.zh.push.ts";
 import { ZH_SETTINGS } from "./words.zh.settings.ts";
 
 /** Simplified Chinese. */
 export const ZH: Record<Word, string> = {
+  ...ZH_PUSH,
   ...ZH_SETTINGS,
 
   "app.name": "towline",

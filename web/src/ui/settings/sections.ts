@@ -22,4 +22,11 @@ export const SECTIONS: readonly Section[] = [
     lead: "set.look.lead",
     View: lazy(async () => (await import("./LookSection.tsx")).LookSection),
   },
+  {
+    id: "notifications",
+    icon: "bell",
+    name: "set.push",
+    lead: "set.push.lead",
+    View: lazy(async () => (await import("./NotificationsSection.tsx")).NotificationsSection),
+  },
 ];
