@@ -11,7 +11,7 @@ export const ZH_PUSH: Record<keyof typeof EN_PUSH, string> = {
   "push.off": "此设备的通知已关闭。",
   "push.on": "此设备的通知已开启。",
   "push.lead":
-    "当智能体需要你、无法继续，或运行超过 30 秒后完成，而你的设备都没有显示此页面时，会通知你。不发送任何消息内容。",
+    "当智能体需要你、无法继续，或运行超过 30 秒后完成，而你的设备都没有显示此页面时，会通知你。除非服务器设置允许，否则不发送消息内容。",
   "push.enable": "开启",
   "push.disable": "关闭",
   "push.test": "发送测试",
