@@ -117,7 +117,9 @@ test("a proxy's error page may pass, a network that is gone too", async () => {
     "GET /api/auth/me",
     () => new Response("Bad", { status: 502 }),
   );
-  expect(await faultOf(call("me"))).toMatchObject({ code: "http", again: true });
+  const fault = await faultOf(call("me"));
+  expect(fault).toMatchObject({ code: "http", again: true });
+  expect(fault.message).toBe(`The server answered ${fault.status}.`);
   server.on("GET /api/auth/me", () => Promise.reject(new TypeError("Load failed")));
   expect(await faultOf(call("me"))).toMatchObject({ code: "network", status: 0, again: true });
 });

@@ -122,3 +122,22 @@ test("a text that fits has no up to move to", () => {
   screen.pin.movedUp();
   expect(screen.pin.pinned).toBe(true);
 });
+
+// rules: W01
+test("who does not want to follow stays where they are, and is told that there is more", () => {
+  let isFollowed = true;
+  const scroller = { scrollTop: 0, scrollHeight: 1_000, clientHeight: 500 };
+  const changes: boolean[] = [];
+  const pin = new Pin(
+    scroller,
+    (pinned) => changes.push(pinned),
+    () => isFollowed,
+  );
+  pin.toEnd();
+  scroller.scrollTop = 500;
+  isFollowed = false;
+  scroller.scrollHeight = 2_000;
+  pin.resized();
+  expect(scroller.scrollTop).toBe(500);
+  expect(changes).toEqual([false]);
+});

@@ -1,10 +1,14 @@
 import type { Word } from "./i18n.ts";
+import { ZH_CODE } from "./words.zh.code.ts";
+import { ZH_DEVICE } from "./words.zh.device.ts";
 import { ZH_PUSH } from "./words.zh.push.ts";
 import { ZH_SETTINGS } from "./words.zh.settings.ts";
 
 /** Simplified Chinese. */
 export const ZH: Record<Word, string> = {
   ...ZH_PUSH,
+  ...ZH_CODE,
+  ...ZH_DEVICE,
   ...ZH_SETTINGS,
 
   "app.name": "towline",
@@ -28,6 +32,23 @@ export const ZH: Record<Word, string> = {
   "gate.wait": "尝试次数过多，请在 {seconds} 秒后重试。",
   "gate.offline": "服务器没有响应。它在运行吗？",
   "gate.ended": "您已退出登录，请重新登录以继续。",
+  "gate.ended.revoked": "已在另一台设备上退出登录。请重新登录以继续。",
+  "gate.ended.expired": "登录已过期。请重新登录以继续。",
+  "gate.how": "登录方式",
+  "gate.password": "密码",
+  "gate.user": "名称",
+  "gate.password.hint": "可在已登录设备的“设置”中设置密码。",
+  "gate.password.wrong": "名称或密码错误。",
+  "gate.password.empty": "请输入密码。",
+  "gate.scan": "扫描代码",
+  "gate.scan.title": "扫描代码",
+  "gate.scan.point": "将摄像头对准 {command} 显示的二维码。",
+  "gate.scan.start": "正在启动摄像头…",
+  "gate.scan.unable":
+    "此浏览器无法自行识别二维码。请打开本设备的相机应用对准二维码：它会打开此页面并登录。",
+  "gate.scan.insecure":
+    "摄像头仅在 HTTPS 下可用。请打开本设备的相机应用对准二维码：它会打开此页面并登录。",
+  "gate.scan.denied": "无法使用摄像头，或摄像头正被占用。请在浏览器中允许使用，或直接输入代码。",
   "gate.short": "代码由 8 个字母和数字组成。",
 
   "sessions.title": "会话",
@@ -162,6 +183,15 @@ export const ZH: Record<Word, string> = {
   "link.unavailable": "这里应答的不是 towline 服务器。",
   "link.version": "此页面与服务器版本不一致，请重新加载。",
   "link.update": "此页面有新版本。",
+  "link.updating": "正在加载新版本…",
+  "link.crowded": "打开的窗口太多。请关闭一个后重试。",
+  "http.limited": "普通 HTTP 下功能受限：没有通知，不能安装，也不能离线使用。",
+  "http.accept": "知道了",
+  "offline.copy": "{time} 的副本，当前无连接。",
+  "offline.none": "无连接。较早的对话以副本显示。",
+  "install.offer": "将 towline 添加到主屏幕？",
+  "install.do": "安装",
+  "install.later": "以后再说",
   "link.reload": "重新加载",
 
   "status.done": "回答完成",

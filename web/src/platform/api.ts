@@ -26,6 +26,8 @@ export class ApiFault extends Error {
   readonly again: boolean;
   /** Milliseconds until that can help. */
   readonly afterMs: number;
+  /** A finer word of the server's; empty when it gave none. */
+  readonly reason: string;
   /** Whether a towline server said so, and not a proxy or a network's sign-in page (C4.7). */
   readonly ours: boolean;
 
@@ -37,10 +39,11 @@ export class ApiFault extends Error {
     this.again = more.again ?? false;
     this.afterMs = more.afterMs ?? 0;
     this.ours = more.ours ?? false;
+    this.reason = more.reason ?? "";
   }
 }
 
-type FaultFacts = Pick<ApiFault, "status" | "again" | "afterMs" | "ours">;
+type FaultFacts = Pick<ApiFault, "status" | "again" | "afterMs" | "ours" | "reason">;
 
 /** What a call may be given. */
 export interface CallOptions<Name extends OperationName> {
@@ -118,10 +121,12 @@ async function readProblem(response: Response): Promise<ApiFault> {
   const problem = readAs<Problem>("Problem", raw);
   // An empty 444 is how a server with silent errors says 401.
   const code = problem?.code ?? (status === 401 || status === 444 ? "unauthorized" : "http");
-  const message = tMaybe(`error.${code}`) ?? problem?.detail ?? t("error.http", { status });
+  const message =
+    tMaybe(`error.${code}`, { status }) ?? problem?.detail ?? t("error.http", { status });
   const again = problem ? problem.retry === "same_request" : !ours || status >= 500;
   const afterMs = Math.max(retryAfterMs(response), (problem?.retry_after_s ?? 0) * 1000);
-  return new ApiFault(code, message, { status, again, afterMs, ours });
+  const reason = problem?.reason ?? "";
+  return new ApiFault(code, message, { status, again, afterMs, ours, reason });
 }
 
 /** The fault of an answer that is not for this page, or not ours. */

@@ -273,7 +273,10 @@ export interface ChangePassword {
 export interface ChangeProvider {
   /** The key to ask with first. */
   readonly key?: string | null;
-  /** All keys that stand in for it, in order; an empty list removes them. */
+  /**
+   * All keys that stand in for it, in order; an empty list removes them. One that is kept may be
+   * written as `ProviderInfo` shows it.
+   */
   readonly backup_keys?: readonly string[] | null;
   /** Another address, as people paste it; empty for its own one. */
   readonly base_url?: string | null;

@@ -6,30 +6,42 @@ import { chooseWords, type Language, pickLanguage } from "../core/i18n.ts";
 /** Light, dark, or what the system says. */
 export type Look = "system" | "light" | "dark";
 
-const LOOK_KEY = "towline.look";
-const LANGUAGE_KEY = "towline.language";
 /** The page's own colour round the browser's bars. */
 const BAR_COLOURS = { light: "#FFFFFF", dark: "#1A2326" };
 
-function read(key: string): string | null {
+/** The names of what is kept in this browser; what is not here has its usual value. */
+export type SettingName =
+  | "look"
+  | "language"
+  | "text_size"
+  | "enter"
+  | "follow"
+  | "model"
+  | "server_name"
+  | "user"
+  | "left";
+
+/** What was chosen in this browser; nothing for what is usual. */
+export function readSetting(name: SettingName): string | null {
   try {
-    return localStorage.getItem(key);
+    return localStorage.getItem(`towline.${name}`);
   } catch {
     return null;
   }
 }
 
-function write(key: string, value: string | null): void {
+/** Keeps a choice; `null` for what is usual. */
+export function writeSetting(name: SettingName, value: string | null): void {
   try {
-    if (value === null) localStorage.removeItem(key);
-    else localStorage.setItem(key, value);
+    if (value === null) localStorage.removeItem(`towline.${name}`);
+    else localStorage.setItem(`towline.${name}`, value);
   } catch {
     // A browser that keeps nothing: the choice holds until the page is left.
   }
 }
 
 function readLook(): Look {
-  const look = read(LOOK_KEY);
+  const look = readSetting("look");
   return look === "light" || look === "dark" ? look : "system";
 }
 
@@ -40,13 +52,13 @@ export const language = signal<Language>("en");
 
 /** Chooses a look and remembers it. */
 export function chooseLook(choice: Look): void {
-  write(LOOK_KEY, choice === "system" ? null : choice);
+  writeSetting("look", choice === "system" ? null : choice);
   look.value = choice;
 }
 
 /** Chooses a language and remembers it. */
 export async function chooseLanguage(choice: Language): Promise<void> {
-  write(LANGUAGE_KEY, choice);
+  writeSetting("language", choice);
   await show(choice);
 }
 
@@ -74,5 +86,5 @@ export async function startSettings(): Promise<void> {
     const bar = document.querySelector('meta[name="theme-color"]');
     bar?.setAttribute("content", BAR_COLOURS[shown]);
   });
-  await show(pickLanguage([read(LANGUAGE_KEY) ?? "", ...navigator.languages]));
+  await show(pickLanguage([readSetting("language") ?? "", ...navigator.languages]));
 }

@@ -1,7 +1,11 @@
 /** Signing in and out. */
 
 import { ApiFault, call } from "../platform/api.ts";
-import { askWho, ended, signOut } from "./account.ts";
+import { access, askWho, ended, identity, signOut } from "./account.ts";
+import { readSetting, writeSetting } from "./settings.ts";
+
+/** The name of a server's first user. */
+export const OWNER = "owner";
 
 /** How many characters a code has. */
 export const CODE_LENGTH = 8;
@@ -18,8 +22,45 @@ export function cleanCode(typed: string): string {
  */
 export async function claim(code: string): Promise<void> {
   await call("claim", { body: { code: cleanCode(code), cookie: true, name: deviceName() } });
+  await enter(null);
+}
+
+/**
+ * Signs in with a password, for a day.
+ *
+ * @throws ApiFault when it is not right
+ */
+export async function logIn(user: string, password: string): Promise<void> {
+  const body = { user: user.trim() || OWNER, password, cookie: true, name: deviceName() };
+  await call("login", { body });
+  await enter(body.user);
+}
+
+/** Goes in; the gate says the server's name the next time, and who came with a password. */
+async function enter(user: string | null): Promise<void> {
   ended.value = false;
   await askWho();
+  writeSetting("left", null);
+  writeSetting("user", user);
+  writeSetting("server_name", identity.peek()?.server_name ?? null);
+}
+
+/** Why somebody who was signed in here is not any more, as far as can be told. */
+export type WhyOut = "revoked" | "expired";
+
+/** Asks the server why it lets nobody in; one that does so after all is no reason. */
+export async function whyOut(): Promise<WhyOut | null> {
+  try {
+    identity.value = await call("me");
+    access.value = "in";
+    return null;
+  } catch (error) {
+    if (!(error instanceof ApiFault)) throw error;
+    if (error.reason === "unknown_token") return "revoked";
+    // The browser drops the cookie when the sign-in has run out.
+    const wasIn = readSetting("server_name") !== null && readSetting("left") === null;
+    return error.reason === "missing" && wasIn ? "expired" : null;
+  }
 }
 
 /** What this device is called in the list of devices: the system, no more. */
@@ -36,5 +77,6 @@ export async function leave(): Promise<void> {
     if (!(error instanceof ApiFault)) throw error;
     // The server does not know this device any more, or cannot be asked: the gate tells which.
   }
+  writeSetting("left", "1");
   signOut(false);
 }

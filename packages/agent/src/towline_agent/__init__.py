@@ -68,8 +68,10 @@ from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import (
+    Deed,
     DirEntry,
     Edit,
+    Intent,
     Keeper,
     MakeDir,
     Move,
@@ -113,6 +115,7 @@ __all__ = [
     "ContextOverflow",
     "Controls",
     "Credential",
+    "Deed",
     "DirEntry",
     "Edit",
     "EndpointNotFound",
@@ -123,6 +126,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Intent",
     "Judge",
     "Keeper",
     "KeptTurn",

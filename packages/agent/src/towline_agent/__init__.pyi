@@ -128,8 +128,10 @@ from towline_agent.tools.web.fetch import make_web_tools
 from towline_agent.tools.web.url import WebUrl, read_url
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import (
+    Deed,
     DirEntry,
     Edit,
+    Intent,
     Keeper,
     MakeDir,
     Move,
@@ -177,6 +179,7 @@ __all__ = [
     "ContextOverflow",
     "Controls",
     "Credential",
+    "Deed",
     "DirEntry",
     "Edit",
     "EndpointNotFound",
@@ -187,6 +190,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Intent",
     "Judge",
     "Keeper",
     "KeptTurn",

@@ -118,6 +118,17 @@ async def test_a_new_key_leaves_the_backups_and_new_backups_leave_the_key(home: 
     assert (info.key, info.backup_keys) == ("…1234", ())
 
 
+async def test_a_kept_backup_can_be_named_as_it_is_shown(home: Home) -> None:
+    await home.desk.change("openai", ChangeProvider(key=KEY, backup_keys=(BACKUP,)))
+    third = "sk-third-secret-9999"
+    await home.desk.change("openai", ChangeProvider(backup_keys=("…5678", third)))
+    assert home.reach.stored["openai"] == (KEY, BACKUP, third)
+    await home.desk.change("openai", ChangeProvider(backup_keys=("…9999",)))
+    assert home.reach.stored["openai"] == (KEY, third)
+    with pytest.raises(UsageError, match="…5678"):
+        await home.desk.change("openai", ChangeProvider(backup_keys=("…5678",)))
+
+
 @pytest.mark.parametrize(
     "change",
     [

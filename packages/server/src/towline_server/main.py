@@ -80,6 +80,8 @@ class Ready:
     """Its address for other devices."""
     code: str = field(repr=False)
     """A one-time code for the first device."""
+    own_code: str = field(repr=False)
+    """Another one, for a browser on this machine."""
     token: str = field(repr=False)
     """The token of `run.json`."""
     resumed: int
@@ -89,6 +91,11 @@ class Ready:
     def pairing_url(self) -> str:
         """The page, with the code in its fragment: it never reaches a server's log."""
         return f"{self.link}/#code={self.code}"
+
+    @property
+    def own_url(self) -> str:
+        """The same for a browser on this machine."""
+        return f"{self.url}/#code={self.own_code}"
 
 
 async def serve(
@@ -180,10 +187,11 @@ async def _run(
             resumed = await built.sessions.start()
             store.announce(built.url)
             with _run_file(run_file, RunFile(url=built.url, pid=os.getpid(), token=built.token)):
-                code, _ = built.access.new_code()
+                (code, _), (own_code, _) = built.access.new_code(), built.access.new_code()
                 ready = Ready(
-                    url=built.url, link=built.link, code=code, token=built.token, resumed=resumed
-                )
+                    url=built.url, link=built.link, code=code, own_code=own_code,
+                    token=built.token, resumed=resumed,
+                )  # fmt: skip
                 sweeper = asyncio.create_task(
                     sweep(built.access, store, clock, built.sessions.trim)
                 )

@@ -6,6 +6,7 @@ import { copyText } from "../../platform/clipboard.ts";
 import type { MessageView, OpenMessage } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { outbox } from "../../state/outbox.ts";
+import { readSetting } from "../../state/settings.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { lazy } from "../base/lazy.tsx";
@@ -30,6 +31,7 @@ function rowOf(message: MessageView, next: MessageView | undefined, busy: boolea
     key: id ?? `seq-${seq}`,
     id: id ?? "",
     role,
+    turn,
     content,
     time,
     cut,
@@ -44,6 +46,7 @@ function openRow(message: OpenMessage): Row {
   const { id, content, time } = message;
   const fixed = {
     role: "assistant",
+    turn: null,
     cut: null,
     mark: null,
     undone: false,
@@ -58,7 +61,10 @@ export function MessageList({ chat }: { chat: Chat }) {
   const messages = chat.messages.value;
   const opened = chat.openMessages.value;
   const [shown, setShown] = useState(WINDOW);
-  const { scroller, column, pinned, toEnd } = usePin(chat.session);
+  const { scroller, column, pinned, toEnd } = usePin(
+    chat.session,
+    () => !chat.turn.peek() || readSetting("follow") !== "off",
+  );
   const keepFrom = useRef<number | null>(null);
 
   const busy = chat.turn.value !== null;

@@ -19,13 +19,13 @@ const TAKEN_BY_IME = 229;
 /**
  * Whether a key sends the message.
  *
- * @param coarse the pointer is a finger: there Enter makes a line and the button sends
+ * @param makesLine Enter makes a line and the button sends, as where the pointer is a finger
  * @param sinceCompositionMs milliseconds since an input method last ended a composition
  */
-export function sends(event: KeyLike, coarse: boolean, sinceCompositionMs: number): boolean {
+export function sends(event: KeyLike, makesLine: boolean, sinceCompositionMs: number): boolean {
   if (event.key !== "Enter") return false;
   const composing = event.isComposing || event.keyCode === TAKEN_BY_IME;
   if (composing || sinceCompositionMs < AFTER_COMPOSITION_MS) return false;
   if (event.ctrlKey || event.metaKey) return true;
-  return !coarse && !event.shiftKey && !event.altKey;
+  return !makesLine && !event.shiftKey && !event.altKey;
 }

@@ -20,12 +20,21 @@ export class Pin {
   pinned = true;
   readonly #scroller: Scroller;
   readonly #changed: (pinned: boolean) => void;
+  readonly #follows: () => boolean;
   #top = 0;
   #height = 0;
 
-  constructor(scroller: Scroller, changed: (pinned: boolean) => void) {
+  /**
+   * @param follows whether growth moves the view of who is at the end
+   */
+  constructor(
+    scroller: Scroller,
+    changed: (pinned: boolean) => void,
+    follows: () => boolean = () => true,
+  ) {
     this.#scroller = scroller;
     this.#changed = changed;
+    this.#follows = follows;
   }
 
   /** The scroller moved, for whatever cause. */
@@ -45,8 +54,12 @@ export class Pin {
 
   /** The column or the scroller has another size: the end is somewhere else. */
   resized(): void {
-    if (this.pinned) this.toEnd();
-    else this.#remember();
+    if (this.pinned && this.#follows()) {
+      this.toEnd();
+      return;
+    }
+    if (this.#toGo() > NEAR_PX) this.#set(false);
+    this.#remember();
   }
 
   /** Goes to the end and follows it. */

@@ -16,8 +16,13 @@ export interface Followed {
   toEnd: () => void;
 }
 
-/** Follows the end of a growing column until the reader moves up; `key` names the column shown. */
-export function usePin(key: string): Followed {
+/**
+ * Follows the end of a growing column until the reader moves up.
+ *
+ * @param key names the column shown
+ * @param follows whether growth moves the view of who is at the end
+ */
+export function usePin(key: string, follows: () => boolean): Followed {
   const scroller = useRef<HTMLDivElement>(null);
   const column = useRef<HTMLDivElement>(null);
   const pin = useRef<Pin | null>(null);
@@ -27,7 +32,7 @@ export function usePin(key: string): Followed {
     const element = scroller.current;
     const content = column.current;
     if (!element || !content) return;
-    const follow = new Pin(element, setPinned);
+    const follow = new Pin(element, setPinned, follows);
     pin.current = follow;
     setPinned(true);
     follow.toEnd();

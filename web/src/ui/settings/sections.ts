@@ -16,6 +16,20 @@ export interface Section {
 /** In the order of the list. */
 export const SECTIONS: readonly Section[] = [
   {
+    id: "models",
+    icon: "key",
+    name: "set.models",
+    lead: "set.models.lead",
+    View: lazy(async () => (await import("./ModelsSection.tsx")).ModelsSection),
+  },
+  {
+    id: "usage",
+    icon: "bars",
+    name: "set.usage",
+    lead: "set.usage.lead",
+    View: lazy(async () => (await import("./UsageSection.tsx")).UsageSection),
+  },
+  {
     id: "look",
     icon: "look",
     name: "set.look",
@@ -28,5 +42,33 @@ export const SECTIONS: readonly Section[] = [
     name: "set.push",
     lead: "set.push.lead",
     View: lazy(async () => (await import("./NotificationsSection.tsx")).NotificationsSection),
+  },
+  {
+    id: "devices",
+    icon: "key",
+    name: "set.devices",
+    lead: "set.devices.lead",
+    View: lazy(async () => (await import("./DevicesSection.tsx")).DevicesSection),
+  },
+  {
+    id: "device",
+    icon: "device",
+    name: "set.device",
+    lead: "set.device.lead",
+    View: lazy(async () => (await import("./OfflineSection.tsx")).OfflineSection),
+  },
+  {
+    id: "account",
+    icon: "shield",
+    name: "set.account",
+    lead: "set.account.lead",
+    View: lazy(async () => (await import("./AccountSection.tsx")).AccountSection),
+  },
+  {
+    id: "about",
+    icon: "info",
+    name: "set.about",
+    lead: "set.about.lead",
+    View: lazy(async () => (await import("./AboutSection.tsx")).AboutSection),
   },
 ];

@@ -4,6 +4,7 @@ from typing import Final
 
 from towline.secrets.provider import edit_keys
 from towline.secrets.wallet import Placed, Wallet
+from towline_agent import show_key
 from towline_protocol import UsageError
 
 __all__ = ["MAX_KEYS", "add_key", "check_secret", "set_keys"]
@@ -71,11 +72,10 @@ def set_keys(
         SecretsUnavailable: They lie in a store that cannot be used now.
     """
     first = None if key is None else _checked(key)
-    behind = None if backups is None else tuple(_checked(one) for one in backups)
 
     def change(keys: tuple[str, ...]) -> tuple[str, ...]:
         front = keys[:1] if first is None else (first,)
-        rest = keys[1:] if behind is None else behind
+        rest = keys[1:] if backups is None else tuple(_kept_or_new(one, keys) for one in backups)
         if rest and not front:
             raise UsageError(f"There is no key for {provider!r} to back up; send a `key` too.")
         fresh = tuple(dict.fromkeys((*front, *rest)))
@@ -83,6 +83,19 @@ def set_keys(
         return fresh
 
     return edit_keys(wallet, provider, change)
+
+
+def _kept_or_new(key: str, kept: tuple[str, ...]) -> str:
+    """A key; one that is written as a list shows it (`…1234`) is the kept one."""
+    if not key.startswith("…"):
+        return _checked(key)
+    found = [one for one in kept if show_key(one) == key]
+    if len(found) != 1:
+        raise UsageError(
+            f"No one key that is kept is shown as {key!r}; read the provider again, or send the "
+            "whole key."
+        )
+    return found[0]
 
 
 def _checked(key: str) -> str:

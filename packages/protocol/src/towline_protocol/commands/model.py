@@ -113,7 +113,8 @@ class ChangeProvider(Body, frozen=True, kw_only=True):
     key: str | None = None
     """The key to ask with first."""
     backup_keys: tuple[str, ...] | None = None
-    """All keys that stand in for it, in order; an empty list removes them."""
+    """All keys that stand in for it, in order; an empty list removes them. One that is kept may be
+    written as `ProviderInfo` shows it."""
     base_url: str | None = None
     """Another address, as people paste it; empty for its own one."""
     ca_file: str | None = None
