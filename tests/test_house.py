@@ -36,6 +36,7 @@ RIMS = {
     "towline_agent/turn.py": "a turn",
     "towline_client/bridge/threads.py": "a thread that hands it to the one who waits",
     "towline_agent/workspaces/threads.py": "a thread that hands it to the one who waits",
+    "towline_server/push/wake_ups.py": "the supervisor of the task that calls people",
     "towline_server/sessions/runner.py": "the supervisor of a session's task",
 }
 """Where any exception may be caught, and the rim that it is."""
