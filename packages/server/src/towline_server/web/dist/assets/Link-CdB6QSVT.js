@@ -1,1 +1,0 @@
-import{E as e,U as t,W as n}from"./index-GHt3hFrg.js";function r({to:r,className:i,current:a=!1,onGo:o,children:s}){return e(`a`,{class:i,href:t(r),"aria-current":a?`page`:void 0,onClick:e=>{e.metaKey||e.ctrlKey||e.shiftKey||(e.preventDefault(),n(r),o?.())},children:s})}export{r as t};
