@@ -1,10 +1,12 @@
 import type { Word } from "./i18n.ts";
 import { ZH_CODE } from "./words.zh.code.ts";
 import { ZH_DEVICE } from "./words.zh.device.ts";
+import { ZH_PUSH } from "./words.zh.push.ts";
 import { ZH_SETTINGS } from "./words.zh.settings.ts";
 
 /** Simplified Chinese. */
 export const ZH: Record<Word, string> = {
+  ...ZH_PUSH,
   ...ZH_CODE,
   ...ZH_DEVICE,
   ...ZH_SETTINGS,
