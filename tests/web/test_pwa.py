@@ -107,7 +107,7 @@ async def test_signing_out_leaves_no_copy_behind(phone: BrowserContext, tmp_path
         page = await _sign_in(phone, built)
         await _talk(page)
         await _until_kept(page, 1)
-        await page.get_by_role("button", name="More").click()
+        await page.get_by_role("button", name="More", exact=True).click()
         await page.get_by_role("button", name="Sign out").click()
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         await _until_kept(page, 0)
@@ -193,7 +193,7 @@ async def test_the_page_keeps_to_its_policy(phone: BrowserContext, tmp_path: Pat
         )
         await _sign_in(phone, built)
         await _talk(page)
-        await page.get_by_role("button", name="More").click()
+        await page.get_by_role("button", name="More", exact=True).click()
         scope = "navigator.serviceWorker.ready.then((found) => found.updateViaCache)"
         assert await page.evaluate(scope) == "none"
         # The browser says that the page keeps its offer to install it.

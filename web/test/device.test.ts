@@ -80,12 +80,12 @@ test("an iPad that calls itself a Mac is known by its touch screen", () => {
 });
 
 test("a switch is remembered, and its usual place needs no memory", () => {
-  const first = makeSwitch("towline.test", true);
+  const first = makeSwitch("offers", true);
   first.value = false;
-  expect(localStorage.getItem("towline.test")).toBe("off");
-  expect(makeSwitch("towline.test", true).value).toBe(false);
+  expect(localStorage.getItem("towline.offers")).toBe("off");
+  expect(makeSwitch("offers", true).value).toBe(false);
   first.value = true;
-  expect(localStorage.getItem("towline.test")).toBeNull();
+  expect(localStorage.getItem("towline.offers")).toBeNull();
 });
 
 // rules: W06
@@ -140,7 +140,8 @@ test("what was shared becomes the draft of a new chat, below one that is there",
     ],
   ]);
   const cache = {
-    match: async (path: string) => kept.get(path),
+    match: async (asked: string | { url: string }) =>
+      kept.get(typeof asked === "string" ? asked : new URL(asked.url).pathname),
     keys: async () => [...kept.keys()].map((path) => ({ url: `https://desk.example${path}` })),
   };
   const gone: string[] = [];

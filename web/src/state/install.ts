@@ -9,9 +9,9 @@ import {
   watchOffer,
 } from "../platform/install.ts";
 import { plain } from "./plain_http.ts";
+import { readSetting, writeSetting } from "./settings.ts";
 import { makeSwitch } from "./switch.ts";
 
-const VISITS = "towline.visits";
 /** It is never offered on first sight. */
 const ENOUGH_VISITS = 2;
 /** A start this soon after the one before is the same visit, in milliseconds. */
@@ -23,7 +23,7 @@ export const offer = signal<InstallOffer | null>(null);
 export const visits = signal(0);
 const installed = signal(runsAsApp());
 /** Whether a person may still be asked. */
-const asks = makeSwitch("towline.offers", true);
+const asks = makeSwitch("offers", true);
 
 /** How it can be done here. */
 export const installWay = computed<InstallWay>(() => {
@@ -53,13 +53,9 @@ export function startInstall(): void {
     offer.value = given;
     if (given === null) installed.value = true;
   });
-  try {
-    const { count, keep } = countVisits(localStorage.getItem(VISITS), Date.now());
-    localStorage.setItem(VISITS, keep);
-    visits.value = count;
-  } catch {
-    // A browser that keeps nothing has no second visit.
-  }
+  const { count, keep } = countVisits(readSetting("visits"), Date.now());
+  writeSetting("visits", keep);
+  visits.value = count;
 }
 
 /** Asks the browser to install; it shows its own sheet, once for each offer. */

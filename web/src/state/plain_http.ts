@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { isSecure } from "../platform/secure.ts";
 import { makeSwitch } from "./switch.ts";
 
-const untold = makeSwitch("towline.plain_http", true);
+const untold = makeSwitch("plain_http", true);
 
 /** Whether browsers hold things back from this page. */
 export const plain = signal(!isSecure);

@@ -15,24 +15,18 @@ export async function takeShared(): Promise<void> {
   try {
     const cache = await caches.open(SHARED);
     const text = await (await cache.match("/shared/text"))?.text();
-    const paths = (await cache.keys()).map(({ url }) => new URL(url).pathname);
-    const pictures = paths.filter((path) => /^\/shared\/\d+$/.test(path));
-    sharedFiles.value = await Promise.all(pictures.map((path) => readFile(cache, path)));
-    if (text) addToDraft(text);
+    const pictures = (await cache.keys()).filter(({ url }) => /\d$/.test(url));
+    sharedFiles.value = await Promise.all(pictures.map((one) => readFile(cache, one)));
+    // A draft that is there already stays, above what is new.
+    if (text) drafts.write(null, [drafts.read(null), text].filter(Boolean).join("\n\n"));
     await caches.delete(SHARED);
   } catch {
     // Without a worker nothing was kept.
   }
 }
 
-/** A draft that is there already stays, above what is new. */
-function addToDraft(text: string): void {
-  const before = drafts.read(null);
-  drafts.write(null, before ? `${before}\n\n${text}` : text);
-}
-
-async function readFile(cache: Cache, path: string): Promise<File> {
-  const response = await cache.match(path);
+async function readFile(cache: Cache, request: Request): Promise<File> {
+  const response = await cache.match(request);
   const name = decodeURIComponent(response?.headers.get("x-name") ?? "");
   const type = response?.headers.get("content-type") ?? "";
   return new File([(await response?.blob()) ?? ""], name, { type });
