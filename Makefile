@@ -8,7 +8,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv
-ALONE := slow or model or chromium or table
 NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 # Compiled files halve the start of each program that the tests run.
@@ -79,11 +78,20 @@ model: run-env
 
 # --- to hold ----------------------------------------------------------------------------------
 
+# Tests that start programs or wait for something real. They run two at once, whatever the machine
+# has, and those that ask the model one after the other (see conftest.py). A few must run alone: a
+# server that starts anywhere on the machine would be in their way. Only the files that name such a
+# mark are read: to read the others takes longer than a test.
+LONG := slow or model or chromium
+marked = $(shell grep -rlE 'mark\.($(1))\b' --include='test_*.py' packages tests | sort)
+
 test: dev-env
-	@echo 'Running the Python tests that share the cores ...'
-	@$(BIN)/pytest -q -n auto --inline-snapshot=disable -m 'not ($(ALONE))'
-	@echo 'Running those that start programs, watch the clock or print figures, one by one ...'
-	@$(BIN)/pytest -q -m '$(ALONE)'
+	@echo 'Running the Python tests that take no time ...'
+	@$(BIN)/pytest -q -n auto --inline-snapshot=disable -m 'not ($(LONG) or alone)'
+	@echo 'Running those that start programs, watch the clock or ask the model, two at once ...'
+	@$(BIN)/pytest -q -n 2 --dist loadgroup --inline-snapshot=disable -m '($(LONG)) and not alone' \
+	  $(call marked,slow|model|chromium)
+	@$(BIN)/pytest -q --inline-snapshot=disable -m alone $(call marked,alone)
 	@$(MAKE) --no-print-directory test-web
 
 test-web:
@@ -114,7 +122,7 @@ CHANGED = $(shell { git diff HEAD --name-only --diff-filter=d; git ls-files --ot
 check: lint-style
 	$(if $(CHANGED),@echo 'Checking the types of the changed files ...' && $(BIN)/basedpyright $(CHANGED))
 	@echo 'Running the fast tests ...'
-	@$(BIN)/pytest -q -n auto --inline-snapshot=disable --hypothesis-profile=quick -m 'not (slow or wide or model or chromium)'
+	@$(BIN)/pytest -q -n auto --inline-snapshot=disable --hypothesis-profile=quick -m 'not (slow or wide or model or chromium or alone)'
 
 lint: lint-style
 	@echo 'Checking the types ...'

@@ -2,14 +2,19 @@
 
 Tests that need more than Python carry a marker. Where the machine lacks it they are skipped with
 one loud line, and `TOWLINE_REQUIRE=chromium,node` turns each such skip into a failure.
+
+Tests run in two processes at once. What asks the local model stays in one of them, so that the
+model is loaded once and answers one at a time.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -17,6 +22,8 @@ from hypothesis import settings
 from towline_agent.workspaces.landlock import MIN_ABI, landlock_abi
 
 ROOT = Path(__file__).parent
+FIGURES: Final = "figures"
+"""The property of a test under which its report carries what the test has counted."""
 
 # Machines are slow in different ways, so no example has a time of its own; a run on a build
 # machine tries the same examples every time, so that a red one can be had again.
@@ -66,3 +73,36 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if name in required:
                 pytest.fail(f"{reason} TOWLINE_REQUIRE names {name!r}.", pytrace=False)
             pytest.skip(reason)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process run all that asks the local model."""
+    for item in items:
+        if item.get_closest_marker("model") is not None:
+            item.add_marker(pytest.mark.xdist_group("model"))
+
+
+@pytest.fixture
+def show_figures(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Has what a test counted stand in the summary; it comes there from any process."""
+
+    def show(text: str) -> None:
+        record_property(FIGURES, text)
+
+    return show
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have counted."""
+    reports = (one for kind in ("passed", "failed") for one in terminalreporter.getreports(kind))
+    told = [
+        text
+        for report in reports
+        if report.when == "call"
+        for name, text in report.user_properties
+        if name == FIGURES
+    ]
+    if told:
+        terminalreporter.section(FIGURES)
+    for text in told:
+        terminalreporter.line(str(text))

@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { stampSources } from "./scripts/stamp.mjs";
@@ -47,6 +48,22 @@ export default defineConfig(({ mode }) => ({
       transformIndexHtml: (html: string) =>
         html.replace("%BUILD%", stampSources(root).slice(0, 12)),
     },
+    {
+      // The worker keeps a whole build, so that a window that is open can still load its parts when
+      // the server holds the next one. Pictures for shop windows are not for keeping.
+      name: "worker-files",
+      generateBundle(_options, bundle) {
+        const worker = bundle["sw.js"];
+        if (worker?.type !== "chunk") throw new Error("there is no worker in this build");
+        const made = Object.keys(bundle).filter((name) => name.startsWith("assets/"));
+        const files = [...made, ...readdirSync(`${root}/public`)]
+          .filter((name) => /\.(?:js|css|svg|png|webmanifest)$/.test(name))
+          .map((name) => `/${name}`)
+          .sort();
+        const shell = JSON.stringify({ build: stampSources(root).slice(0, 12), files });
+        worker.code = worker.code.replace("__SHELL__", shell);
+      },
+    },
   ],
   // For `npm run dev`: the page from here, its data from a server that runs already.
   server: { proxy: { "/api": "http://127.0.0.1:4747" } },
@@ -58,11 +75,29 @@ export default defineConfig(({ mode }) => ({
     modulePreload: false,
     reportCompressedSize: false,
     rolldownOptions: {
+      input: { index: `${root}/index.html`, sw: `${root}/src/sw.ts` },
       output: {
-        // What the document needs before anything is shown is one chunk; what is fetched when it is
-        // needed is cut by the bundler.
-        codeSplitting: { groups: [{ name: "base", tags: ["$initial"] }] },
-        entryFileNames: "assets/[name]-[hash].js",
+        // What the document needs before anything is shown is one chunk. What comes later is one for
+        // the chat and one for the settings: small files pack badly. The rest is cut by the bundler.
+        codeSplitting: {
+          groups: [
+            {
+              name: "base",
+              tags: ["$initial"],
+              test: (id) => !id.includes("/src/sw"),
+              priority: 2,
+            },
+            {
+              name: "settings",
+              test: /\/src\/(?:ui\/settings\/|core\/words\.(?:settings|device)\.ts)/,
+            },
+            {
+              name: "chat",
+              test: /\/src\/(?:ui\/(?!gate|settings)|core\/words\.(?:later|code)\.ts|protocol\/later)/,
+            },
+          ],
+        },
+        entryFileNames: ({ name }) => (name === "sw" ? "sw.js" : "assets/[name]-[hash].js"),
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
       },

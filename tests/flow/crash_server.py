@@ -1,7 +1,8 @@
 """A lane of servers for the crash tests: each order, one line on stdin, is served by a new process.
 
 The modules are imported once and each server is forked from that, so that a start costs
-milliseconds. Such a process is as mortal as any: it kills itself where its order says. An order is
+milliseconds; what a server has imported late when it is ready, the lane imports for the next ones.
+Such a process is as mortal as any: it kills itself where its order says. An order is
 answered by the server's `ready` line and, when it is gone, by an `ended` line.
 
 The server is the real `serve()`, with a model that answers by what it is told, and tools that
@@ -10,14 +11,17 @@ server with `trace` writes these names down: so a run that nothing disturbs tell
 """
 
 import asyncio
+import contextlib
 import functools
+import importlib
 import os
 import re
+import select
 import signal
 import sqlite3
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,7 +68,8 @@ class Order(msgspec.Struct, kw_only=True):
     watch: str = "events"
     """Which places it names beside those in the model and in tools: `events`, `before` and `after`
     the commit of each by its number; `writes`, each commit since there was a file `armed`; `start`,
-    all it does with its folder and its store until it is ready."""
+    all it does with its folder and its store until it is ready; `files`, each change of a name in
+    a project."""
 
 
 class Line(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -102,6 +107,9 @@ class Fate:
             sys.addaudithook(self._audit)
             connect = functools.partial(sqlite3.connect, factory=self._watched())
             setattr(sqlite3, "connect", connect)  # noqa: B010 - of a process that serves one order
+        self._names = 0
+        if order.watch == "files":
+            sys.addaudithook(self._audit_names)
 
     def meet(self, place: str) -> None:
         """Pass a place, if that is meant to be."""
@@ -136,6 +144,12 @@ class Fate:
             path = Path(arguments[0]).relative_to(self._folder)
             self._begin(f"{event} {path}")
 
+    def _audit_names(self, event: str, arguments: tuple[Any, ...]) -> None:
+        place = _NAMES.get(event)
+        if place is not None and arguments[place] != -1:  # beside an open folder, as edits do
+            self._names += 1
+            self.meet(f"name {self._names}")
+
     def _watched(self) -> type[sqlite3.Connection]:
         begin = self._begin
 
@@ -155,14 +169,16 @@ class Fate:
 
 
 _FILES: Final = ("open", "os.mkdir", "os.remove", "os.rename")
+_NAMES: Final = {"os.rename": 2, "os.link": 2, "os.remove": 1, "os.mkdir": 2, "os.rmdir": 1}
+"""Which argument of each is the open folder; -1 for none."""
 
 
 class Echo:
     """A model whose answer depends on the conversation alone.
 
-    Asked for `everything`, to `mark WORD` or to `run COMMAND` it calls tools; asked to `tell` it
-    talks for long; it repeats what tools told it, what was said meanwhile (that begins with
-    `also`), and all else that it is told.
+    Asked for `everything`, to `mark WORD`, `run COMMAND` or `patch PATCH` it calls tools; asked to
+    `tell` it talks for long; it repeats what tools told it, what was said meanwhile (that begins
+    with `also`), and all else that it is told.
     """
 
     model = Model(provider="scripted", id="echo")
@@ -239,6 +255,12 @@ def _answer(opening: str, number: int, since: Sequence[Message]) -> StepAnswer:
 _Rounds = list[list[StepAnswer]]
 
 
+def _patch(rest: str) -> _Rounds:
+    """Read what a patch updates, then apply it."""
+    paths = re.findall(r"\*\*\* Update File: (.*)", rest)
+    return [[call("read_file", path=path) for path in paths], [call("apply_patch", patch=rest)]]
+
+
 def _none(rest: str) -> _Rounds:
     del rest
     return []
@@ -263,6 +285,7 @@ _ROUNDS: Final[dict[str, Callable[[str], _Rounds]]] = {
         [call("spawn_agent", prompt=task, agent=HELPER) for task in ("mark child", "put")]
     ],
     "run": lambda rest: [[call("run_program", command=rest)]],
+    "patch": _patch,
 }
 
 
@@ -293,7 +316,7 @@ def _tools(fate: Fate, folder: Path) -> tuple[Tool, ...]:
     return mark, look, put
 
 
-async def _serve(order: Order) -> None:
+async def _serve(order: Order, on_ready: Callable[[], None]) -> None:
     fate = Fate(order)
     folder = Path(order.folder)
 
@@ -303,6 +326,7 @@ async def _serve(order: Order) -> None:
 
     def ready(server: Ready) -> None:
         fate.on_ready()
+        on_ready()
         _say(
             Line(
                 word="ready", pid=os.getpid(), url=server.url, code=server.code, token=server.token
@@ -336,15 +360,23 @@ async def _serve(order: Order) -> None:
     )
 
 
+_PIPE_BYTES: Final = 65536
+"""What a pipe holds; the names are some 8,000."""
+
+
 def _say(line: Line) -> None:
     os.write(1, msgspec.json.encode(line) + b"\n")
 
 
-def _serve_and_leave(order: Order) -> None:
+def _serve_and_leave(order: Order, learned: int, known: Set[str]) -> None:
     """The forked process: it must never come back into the lane's loop."""
+
+    def tell() -> None:
+        os.write(learned, " ".join(sys.modules.keys() - known).encode())
+
     status = 1
     try:
-        asyncio.run(_serve(order))
+        asyncio.run(_serve(order, tell))
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -356,11 +388,24 @@ def main() -> None:
     """Serve one order after the other until stdin ends."""
     while text := sys.stdin.readline():
         order = msgspec.json.decode(text, type=Order)
+        learning, learned = os.pipe()
+        known = frozenset(sys.modules)
         pid = os.fork()
         if pid == 0:
-            _serve_and_leave(order)
+            _serve_and_leave(order, learned, known)
         _, status = os.waitpid(pid, 0)
+        if select.select([learning], [], [], 0)[0]:
+            _load(os.read(learning, _PIPE_BYTES).decode().split())
+        os.close(learning)
+        os.close(learned)
         _say(Line(word="ended", pid=pid, status=os.waitstatus_to_exitcode(status)))
+
+
+def _load(names: Sequence[str]) -> None:
+    """Import what a server had to import late, so that the next ones need not: most of a start."""
+    for name in sorted(names):
+        with contextlib.suppress(ImportError):  # some make modules that lie in no file
+            importlib.import_module(name)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ SERVER: Final = Path(__file__).with_name("crash_server.py")
 PATIENCE_S: Final = 60.0
 """The longest that anything here may take; it is some hundred milliseconds on an idle machine."""
 
-_ports = itertools.count(18_000 + os.getpid() % 1000 * 10, 25)
+_WORKER: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+# Of each hundred ports a quarter is for one of the processes that tests run in beside each other.
+_ports = itertools.count(18_000 + os.getpid() % 80 * 100 + _WORKER % 4 * 25, 100)
 
 
 class Lane:

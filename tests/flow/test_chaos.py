@@ -5,7 +5,6 @@ import functools
 import os
 import random
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -51,7 +50,7 @@ WORDS: Final = ("tell 60", "mark {}", "ring", "everything", "tell 30", "put", "r
 
 _SEEDS: Final = os.environ.get(SEEDS) or "2 600331"
 
-pytestmark = [pytest.mark.slow, pytest.mark.table]
+pytestmark = pytest.mark.slow
 
 
 class Storm:
@@ -175,7 +174,7 @@ def _check_views(log: list[Envelope], views: dict[str, SessionView]) -> None:
 @pytest.mark.rules("C1.3", "C1.20", "C2.5", "C4.2", "C4.3", "C4.6", "C4.7", "C4.9", "C5.4", "C5.12")
 @pytest.mark.parametrize("seed", [int(seed) for seed in _SEEDS.split()])
 async def test_fifty_turns_in_chaos_lose_nothing_and_do_nothing_twice(
-    seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    seed: int, tmp_path: Path, show_figures: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in WAITS.items():
         monkeypatch.setattr(name, value)
@@ -224,12 +223,11 @@ async def test_fifty_turns_in_chaos_lose_nothing_and_do_nothing_twice(
     except BaseException as error:
         error.add_note(f"{SEEDS}={seed} does the same harm again, as far as time lets it.")
         raise
-    with capfd.disabled():
-        took_s = time.monotonic() - began
-        done = ", ".join(f"{name} {count}" for name, count in proxy.counts.most_common())
-        sys.stdout.write(
-            f"[seed {seed}: {TURNS} turns, {len(log)} events, {storm.kills} kills, {took_s:.0f} s; "
-            f"{done}; lines up {way.connects} times, given up {way.failures}; "
-            f"{desk.answered} answers, {len(bell.rung)} client calls in {bell.lives} lives, "
-            f"{sum(reader.pauses for reader in readers)} times in the background] "
-        )
+    took_s = time.monotonic() - began
+    done = ", ".join(f"{name} {count}" for name, count in proxy.counts.most_common())
+    show_figures(
+        f"chaos, seed {seed}: {TURNS} turns, {len(log)} events, {storm.kills} kills, "
+        f"{took_s:.0f} s; {done}; lines up {way.connects} times, given up {way.failures}; "
+        f"{desk.answered} answers, {len(bell.rung)} client calls in {bell.lives} lives, "
+        f"{sum(reader.pauses for reader in readers)} times in the background"
+    )

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -58,22 +59,24 @@ def _server(home: Path) -> Generator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "towline", "up", "--port", "0", "--model", "openai/none"],
         cwd=home,
-        env=_environ(home, OPENAI_API_KEY="sk-not-a-key"),
-        stdout=subprocess.DEVNULL,
+        env=_environ(home, OPENAI_API_KEY="sk-not-a-key", PYTHONUNBUFFERED="1"),
+        stdout=subprocess.PIPE,
     )
     run_file = home / "towline" / "run.json"
+    assert process.stdout is not None
     try:
         until = time.monotonic() + TIMEOUT_S
-        while not run_file.exists():
-            assert process.poll() is None
-            assert time.monotonic() < until
-            os.sched_yield()
+        while not run_file.exists():  # it is there before the link is printed
+            heard, _, _ = select.select([process.stdout], [], [], until - time.monotonic())
+            assert heard
+            assert os.read(process.stdout.fileno(), 65536), "it has ended"
         assert json.loads(run_file.read_text())["pid"] == process.pid
         yield process
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         assert process.wait(TIMEOUT_S) == 0
+        process.stdout.close()
         assert not run_file.exists()
 
 

@@ -5,9 +5,8 @@ does not mind.
 import asyncio
 import os
 import signal
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -234,7 +233,7 @@ async def _enumerate(lane: Lane, parent: Path) -> Sequence[str]:
     "C5.12", "S12", "S14", "S20", "S23", "S25",
 )  # fmt: skip
 async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, show_figures: Callable[[str], None]
 ) -> None:
     began = time.monotonic()
     async with AsyncExitStack() as stack:
@@ -247,9 +246,8 @@ async def test_a_server_killed_at_any_point_of_a_turn_loses_and_doubles_nothing(
             for lane in lanes:
                 group.create_task(_try_all(lane, tmp_path, waiting))
     assert next(waiting, None) is None
-    with capfd.disabled():
-        took_s = time.monotonic() - began
-        sys.stdout.write(f"[killed at {len(points)} points, {took_s:.0f} s] ")
+    took_s = time.monotonic() - began
+    show_figures(f"killed at {len(points)} points, {took_s:.0f} s")
 
 
 @pytest.mark.rules("C2.5", "S25")
@@ -277,6 +275,7 @@ async def test_a_session_made_with_its_first_prompt_is_made_once(kill: str, tmp_
 
 @pytest.mark.rules("C5.5", "C5.6", "S12", "A5.25")
 @pytest.mark.parametrize("sandbox", ["off", "auto"])
+@pytest.mark.alone
 async def test_a_program_of_a_killed_server_does_not_run_beside_the_resumed_turn(
     sandbox: str, tmp_path: Path
 ) -> None:

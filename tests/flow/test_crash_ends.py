@@ -7,9 +7,8 @@ import hashlib
 import itertools
 import os
 import sqlite3
-import sys
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -342,7 +341,7 @@ async def _prepare(lane: Lane, parent: Path) -> Stall:
     ("case", "commits"), [(Deletion(), 5), (Closing(), 1), (Forking(), 1), (Upload(), 4)]
 )
 async def test_what_was_cut_at_any_commit_is_done_when_it_is_asked_for_again(
-    case: Case, commits: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    case: Case, commits: int, tmp_path: Path, show_figures: Callable[[str], None]
 ) -> None:
     began = time.monotonic()
     async with AsyncExitStack() as stack:
@@ -353,7 +352,6 @@ async def test_what_was_cut_at_any_commit_is_done_when_it_is_asked_for_again(
             for beside in (stall, *map(stall.beside, lanes[1:])):
                 group.create_task(_try_all(case, beside, tmp_path, walk))
     assert len(walk.tried) >= (1 if AT in os.environ else 2 * commits)
-    with capfd.disabled():
-        took_s = time.monotonic() - began
-        name = type(case).__name__.lower()
-        sys.stdout.write(f"[{name}: killed at {len(walk.tried)} points, {took_s:.0f} s] ")
+    took_s = time.monotonic() - began
+    name = type(case).__name__.lower()
+    show_figures(f"{name}: killed at {len(walk.tried)} points, {took_s:.0f} s")

@@ -4,7 +4,6 @@ import asyncio
 import os
 import random
 import signal
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
@@ -325,7 +324,7 @@ def _check(folder: Path, crowd: Crowd, seen: list[tuple[int, bytes]]) -> None:
 
 @pytest.mark.rules("C1.3", "C1.4", "C1.20", "C1.23", "C5.4", "C5.5", "C5.7", "S12", "S14", "S25")
 async def test_a_server_killed_at_random_again_and_again_keeps_the_law(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, show_figures: Callable[[str], None]
 ) -> None:
     seed = int(os.environ.get(SEED) or random.SystemRandom().randrange(1_000_000))
     chance = random.Random(seed)
@@ -354,8 +353,7 @@ async def test_a_server_killed_at_random_again_and_again_keeps_the_law(
     except BaseException as error:
         error.add_note(f"{SEED}={seed} does the same again, as far as time lets it.")
         raise
-    with capfd.disabled():
-        took_s = time.monotonic() - began
-        did = ", ".join(f"{name} {count}" for name, count in crowd.done.most_common())
-        kills = ", ".join(f"{count} {by}" for by, count in reaper.kills.most_common())
-        sys.stdout.write(f"[seed {seed}: killed {kills}; {took_s:.0f} s; {did}] ")
+    took_s = time.monotonic() - began
+    did = ", ".join(f"{name} {count}" for name, count in crowd.done.most_common())
+    kills = ", ".join(f"{count} {by}" for by, count in reaper.kills.most_common())
+    show_figures(f"seed {seed}: killed {kills}; {took_s:.0f} s; {did}")

@@ -7,9 +7,8 @@ import os
 import shutil
 import signal
 import sqlite3
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any, Final
@@ -146,7 +145,7 @@ async def _try_all(
 @pytest.mark.rules("C1.3", "S12")
 @pytest.mark.parametrize("old", [False, True], ids=["new", "old"])
 async def test_a_start_that_was_cut_anywhere_is_made_up_for_by_the_next_one(
-    old: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    old: bool, tmp_path: Path, show_figures: Callable[[str], None]
 ) -> None:
     began = time.monotonic()
     async with AsyncExitStack() as stack:
@@ -164,6 +163,5 @@ async def test_a_start_that_was_cut_anywhere_is_made_up_for_by_the_next_one(
         async with asyncio.TaskGroup() as group:
             for lane in lanes:
                 group.create_task(_try_all(lane, tmp_path, past, waiting))
-    with capfd.disabled():
-        took_s = time.monotonic() - began
-        sys.stdout.write(f"[start: killed at {len(points)} points, {took_s:.0f} s] ")
+    took_s = time.monotonic() - began
+    show_figures(f"start: killed at {len(points)} points, {took_s:.0f} s")

@@ -5,7 +5,6 @@ which asks a person: the calls find the sessions that they began, and nothing ac
 import asyncio
 import os
 import sqlite3
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, closing
@@ -148,7 +147,7 @@ async def _try_all(stall: Stall, parent: Path, points: Iterator[tuple[int, str]]
 
 @pytest.mark.rules("C1.20", "C1.23", "C5.4", "C5.5", "C5.8", "D5", "S12")
 async def test_a_server_killed_at_any_write_of_a_turn_with_sub_agents_goes_on(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, show_figures: Callable[[str], None]
 ) -> None:
     began = time.monotonic()
     async with AsyncExitStack() as stack:
@@ -162,6 +161,5 @@ async def test_a_server_killed_at_any_write_of_a_turn_with_sub_agents_goes_on(
             for beside in (stall, *map(stall.beside, lanes[1:])):
                 group.create_task(_try_all(beside, tmp_path, waiting))
     assert len(points) > 30 or AT in os.environ
-    with capfd.disabled():
-        took_s = time.monotonic() - began
-        sys.stdout.write(f"[sub-agents: killed at {len(points)} points, {took_s:.0f} s] ")
+    took_s = time.monotonic() - began
+    show_figures(f"sub-agents: killed at {len(points)} points, {took_s:.0f} s")

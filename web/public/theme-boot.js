@@ -1,5 +1,6 @@
 // Runs before the first paint, so that a dark page never flashes white. A file of its own because
-// the page's policy allows no inline script.
+// the page's policy allows no inline script. It also keeps the browser's offer to install the page,
+// which may come before anybody listens.
 (() => {
   let look = null;
   let size = null;
@@ -14,3 +15,7 @@
   document.documentElement.dataset.theme = dark ? "dark" : "light";
   if (size >= 90 && size <= 130) document.documentElement.style.fontSize = `${Number(size)}%`;
 })();
+addEventListener("beforeinstallprompt", (event) => {
+  event.preventDefault();
+  globalThis.installOffer = event;
+});

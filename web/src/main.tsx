@@ -1,4 +1,5 @@
 import { render } from "preact";
+import { pageIdle } from "./platform/idle.ts";
 import { access, askWho } from "./state/account.ts";
 import { startRouter, takeCode } from "./state/router.ts";
 import { startSettings } from "./state/settings.ts";
@@ -19,6 +20,7 @@ async function start(): Promise<void> {
   if (code === undefined) void askWho();
   else access.value = "out";
   render(<App code={code} />, place);
+  pageIdle(() => void import("./state/device.ts").then(({ startDevice }) => startDevice()));
 }
 
 void start();

@@ -251,7 +251,7 @@ test("what hides in names, faults and the arguments of a tool is spelled out", a
   await on.screen.settle();
   expect(card.querySelector("pre.well")?.textContent).toContain('"a⟨U+202E⟩b⟨U+200B⟩"');
   expect(card.querySelector(".change-path")?.textContent).toContain(shown);
-  expect(card.querySelector(".diff")?.textContent).toBe(`+${shown}\n`);
+  expect(card.querySelector(".diff")?.textContent).toBe(`+${shown}`);
   const fault = { code: "provider", message: hidden } as const;
   await on.screen.happen({ type: "turn_failed", fault, usage: {} } as never);
   await on.screen.settle();

@@ -5,6 +5,8 @@ import { makeKey } from "../src/core/ids.ts";
 import { HIDDEN_GRACE_MS, wasAway } from "../src/core/lifecycle.ts";
 import { countPoints, dropPoints, takePoints } from "../src/core/points.ts";
 import { dayOf, formatDuration, formatSpan } from "../src/core/time.ts";
+import { EN_CODE } from "../src/core/words.code.ts";
+import { EN_DEVICE } from "../src/core/words.device.ts";
 import { EN } from "../src/core/words.en.ts";
 import { EN_LATER } from "../src/core/words.later.ts";
 import { EN_SETTINGS } from "../src/core/words.settings.ts";
@@ -109,7 +111,7 @@ test("a day begins at midnight of this device", () => {
 describe("words", () => {
   test("every text has the same gaps in both languages", () => {
     const gaps = (text: string): string[] => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
-    const english = { ...EN, ...EN_LATER, ...EN_SETTINGS };
+    const english = { ...EN, ...EN_LATER, ...EN_SETTINGS, ...EN_DEVICE, ...EN_CODE };
     for (const [word, text] of Object.entries(english)) {
       expect(gaps(ZH[word as Word]), word).toEqual(gaps(text));
     }

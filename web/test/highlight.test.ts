@@ -53,3 +53,16 @@ test("long code, unknown languages and a missing chunk leave the code plain", as
   await expect.poll(() => asked).toEqual(["klingon"]);
   expect([long, unknown, plain].map((code) => code.childElementCount)).toEqual([0, 0, 0]);
 });
+
+test.each([
+  ["css", "@media print { .a:hover { color: #fff; width: 2.5em } /* wide */ }"],
+  ["scss", "a { margin: -1px !important; }"],
+  ["js", "const a = `x`; // note"],
+  ["c", "int main(void) { return 0; }"],
+])("%s is coloured, and every character stays", (language, source) => {
+  const host = document.createElement("code");
+  const made = colour(source, language);
+  host.append(made as Node);
+  expect(host.textContent).toBe(source);
+  expect(host.querySelectorAll("span").length).toBeGreaterThanOrEqual(2);
+});

@@ -55,7 +55,7 @@ describe("a permission", () => {
   // rules: W25
   test.each([
     ["command", "pre.whole"],
-    ["diff", "pre.diff"],
+    ["diff", ".diff .row"],
     ["new_kind", "pre.whole"],
   ])("shows what hides in a %s, its title and its rule", async (kind, place) => {
     const hidden = "rm \u202egpj.x\u2066 \u200b\u00ad\ufe0f\u{e0041}\u001b[2K";

@@ -14,6 +14,7 @@ from towline_agent.permissions.rules import parse_rule
 from towline_agent.providers.base import Controls, Model, StepFailed, TextPiece
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.testing import FakeClock, ScriptedProvider, call, counted_ids, say
+from towline_agent.tools.builtin.todo import todo_write
 from towline_agent.tools.function import tool
 from towline_agent.tools.registry import find_tools
 from towline_agent.workspaces.local import LocalWorkspace
@@ -495,3 +496,15 @@ async def test_an_answer_of_another_type_is_kept_in_the_error() -> None:
         await agent(ScriptedProvider("seven", "eight")).run("How many?", output=int)
     assert caught.value.body == "eight"
     assert ".." not in caught.value.message
+
+
+@pytest.mark.rules("A4.12")
+async def test_a_run_is_reminded_of_the_plan_that_its_model_keeps() -> None:
+    lines = [{"id": "1", "content": "Look", "status": "in_progress"}]
+    provider = ScriptedProvider(call("todo_write", todos=lines), "well")
+    agent = Agent(provider, tools=[todo_write])
+    await agent.run("Do it")
+    first, second = provider.requests
+    assert "Your todos" not in str(first.messages)
+    assert "Your todos (change them with todo_write):" in str(second)
+    assert "1: Look" in str(second)

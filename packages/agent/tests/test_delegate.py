@@ -1,6 +1,7 @@
 """Agents that work for another one in the same process."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from towline_agent.delegate import AGENTS_AT_ONCE, EXPLORE, GENERAL, SubAgent, T
 from towline_agent.errors import QuotaExhausted
 from towline_agent.providers.base import StepAnswer, StepFailed
 from towline_agent.testing import ScriptedProvider, call, say
+from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import ToolContext
 from towline_protocol import (
@@ -23,6 +25,7 @@ from towline_protocol import (
     Text,
     ToolEnded,
     ToolProgress,
+    ToolResult,
     Usage,
     block_text,
 )
@@ -103,6 +106,31 @@ async def test_what_an_agent_wants_to_do_is_asked_in_its_name() -> None:
     (request,) = asked  # the second time, and for the first agent, the rule counts
     assert request.title == "general: change"
     assert ends(events) == ["I did.", "changed"]
+
+
+@pytest.mark.rules("A5.44", "A4.61")
+@pytest.mark.parametrize(
+    ("mode", "told"), [("plan", "the mode 'plan'"), ("accept_edits", "Nobody"), ("ask", "Nobody")]
+)
+async def test_an_agent_may_do_no_more_than_the_one_that_it_works_for(
+    tmp_path: Path, mode: str, told: str
+) -> None:
+    escapes = [call("shell", command="touch b.txt"), call("shell", command="cat .env")]
+    (tmp_path / ".env").write_text("KEY=hidden")
+    provider = ScriptedProvider(spawn(), *escapes, spawn("Again."), "No.", "Done.")
+    agent = Agent(provider, tools=builtin_tools(), agents=[GENERAL], mode=mode, root=str(tmp_path))
+    await events_of(agent)
+    results = [
+        block_text(block.content)
+        for request in provider.requests
+        for message in request.messages
+        for block in message.content
+        if isinstance(block, ToolResult)
+    ]
+    assert any(told in result for result in results), results
+    assert any("no tool 'spawn_agent'" in result for result in results), results
+    assert not any("hidden" in result for result in results)
+    assert os.listdir(tmp_path) == [".env"]  # noqa: PTH208 - one look at a small folder
 
 
 @pytest.mark.rules("D5", "A4.8", "A4.48")

@@ -1,11 +1,18 @@
 /** The words of the page, in the language that was chosen. */
 
+import type { EN_CODE } from "./words.code.ts";
+import type { EN_DEVICE } from "./words.device.ts";
 import { EN } from "./words.en.ts";
 import type { EN_LATER } from "./words.later.ts";
 import type { EN_SETTINGS } from "./words.settings.ts";
 
 /** The name of a text. */
-export type Word = keyof typeof EN | keyof typeof EN_LATER | keyof typeof EN_SETTINGS;
+export type Word =
+  | keyof typeof EN
+  | keyof typeof EN_LATER
+  | keyof typeof EN_DEVICE
+  | keyof typeof EN_SETTINGS
+  | keyof typeof EN_CODE;
 
 type Book = Partial<Record<Word, string>>;
 

@@ -126,6 +126,10 @@ export const EN_SETTINGS = {
   "set.phase.auth_expired": "Signed out",
   "set.phase.failed": "Given up",
   "set.phase.closed": "Closed",
+  "set.devices": "Devices",
+  "set.devices.lead": "What comes in as you, and pairing another one",
+  "set.device": "This device",
+  "set.device.lead": "Home screen, offline copies, screen",
 } as const;
 
 addWords(EN_SETTINGS);

@@ -120,4 +120,8 @@ export const ZH_SETTINGS: Record<keyof typeof EN_SETTINGS, string> = {
   "set.phase.auth_expired": "已退出登录",
   "set.phase.failed": "已放弃",
   "set.phase.closed": "已关闭",
+  "set.devices": "设备",
+  "set.devices.lead": "以您的身份登录的设备，以及配对新设备",
+  "set.device": "此设备",
+  "set.device.lead": "主屏幕、离线副本、屏幕常亮",
 };

@@ -2,18 +2,14 @@
 
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
-import c from "highlight.js/lib/languages/c";
 import cpp from "highlight.js/lib/languages/cpp";
 import csharp from "highlight.js/lib/languages/csharp";
-import css from "highlight.js/lib/languages/css";
 import diff from "highlight.js/lib/languages/diff";
 import go from "highlight.js/lib/languages/go";
 import ini from "highlight.js/lib/languages/ini";
 import java from "highlight.js/lib/languages/java";
-import javascript from "highlight.js/lib/languages/javascript";
 import json from "highlight.js/lib/languages/json";
 import markdown from "highlight.js/lib/languages/markdown";
-import php from "highlight.js/lib/languages/php";
 import python from "highlight.js/lib/languages/python";
 import ruby from "highlight.js/lib/languages/ruby";
 import rust from "highlight.js/lib/languages/rust";
@@ -22,10 +18,10 @@ import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { parseHighlighted } from "./coloured.ts";
+import { css } from "./css_grammar.ts";
 
 const LANGUAGES = {
   bash,
-  c,
   cpp,
   csharp,
   css,
@@ -33,10 +29,8 @@ const LANGUAGES = {
   go,
   ini,
   java,
-  javascript,
   json,
   markdown,
-  php,
   python,
   ruby,
   rust,
@@ -46,7 +40,12 @@ const LANGUAGES = {
   yaml,
 };
 
+/** Languages whose words a larger one has too. */
+const SAME = { c: "cpp", h: "cpp", javascript: "typescript", js: "typescript", jsx: "typescript" };
+
 for (const [name, grammar] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, grammar);
+for (const [name, languageName] of Object.entries(SAME))
+  hljs.registerAliases(name, { languageName });
 
 /** Code as coloured nodes; nothing for a language that is not here. */
 export function colour(code: string, language: string): Node | undefined {

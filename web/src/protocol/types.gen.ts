@@ -247,7 +247,8 @@ export interface Capabilities {
   readonly contract: string;
   /**
    * The parts of the contract that are served. `auth` is missing where another program says who is
-   * who, and `model` where no keys are kept; `me` and `get_usage` are there all the same.
+   * who, `model` where no keys are kept, and `push` where its library is not installed; `me`,
+   * `get_usage` and `note_presence` are there all the same.
    */
   readonly areas: readonly string[];
   /** The agents; the first one is that of a session that names none. */
@@ -1036,6 +1037,14 @@ export interface NewToken {
   readonly expires_at?: string | null;
 }
 
+/** Whether a person looks at a client: it counts for 45 s (C5.16). */
+export interface NotePresence {
+  /** What tells the client from the user's other ones: up to 64 characters of its own choice. */
+  readonly client: string;
+  /** Whether its screen is seen right now; `false` ends it at once. */
+  readonly visible?: boolean;
+}
+
 /** Something worth a line, that ends nothing. */
 export interface Notice {
   readonly type: "notice";
@@ -1348,6 +1357,65 @@ export interface ProviderTest {
   readonly keys?: readonly KeyTest[];
   /** Why it cannot be used; left out when it can. */
   readonly fault?: Fault | null;
+}
+
+/** What a browser gives to encrypt for it alone. */
+export interface PushKeys {
+  /** Its public key, base64url. */
+  readonly p256dh: string;
+  /** Its secret, base64url. */
+  readonly auth: string;
+}
+
+/** What a browser needs to subscribe. */
+export interface PushOffer {
+  /** The server's public key (VAPID), base64url: `applicationServerKey`. */
+  readonly key: string;
+  /** The languages that titles are in. */
+  readonly languages: readonly string[];
+}
+
+/** What became of one message to one device. */
+export interface PushOutcome {
+  /** `permission`, `question`, `turn_failed`, `turn_ended` or `test`. */
+  readonly kind: string;
+  /**
+   * `delivered` when the push service took it; `failed`; `gone` when it knows the subscription no
+   * more, which removed it.
+   */
+  readonly outcome: string;
+  /** The push service's HTTP status; `None` when there was no answer. */
+  readonly status?: number | null;
+  /** Why it failed. */
+  readonly message?: string;
+  /** The session it told of. */
+  readonly session?: string | null;
+  /** RFC 3339 time. */
+  readonly time: string;
+}
+
+/** One device that is called. */
+export interface PushSubscription {
+  /** Names it in the table's paths. */
+  readonly id: string;
+  /** The host of its push service. */
+  readonly service: string;
+  /** The SHA-256 of its endpoint, in hex: how a browser finds its own. */
+  readonly endpoint_sha256: string;
+  /** The language of titles. */
+  readonly language: string;
+  /** What the device calls itself. */
+  readonly name: string;
+  /** RFC 3339 time. */
+  readonly created: string;
+  /** What became of the last message; `None` before the first one. */
+  readonly last?: PushOutcome | null;
+}
+
+/** The devices of the caller that are called. */
+export interface PushSubscriptionList {
+  /** The oldest first. */
+  readonly subscriptions: readonly PushSubscription[];
 }
 
 /** The answers stand. */
@@ -1787,6 +1855,18 @@ export interface StepStarted {
   readonly failed?: Usage | null;
   /** US dollars for these; `None` when unknown. */
   readonly failed_cost?: number | null;
+}
+
+/** A subscription as the browser's `PushSubscription.toJSON()` has it, and a few words. */
+export interface SubscribePush {
+  /** The address at the browser's push service; the same again replaces what is kept of it. */
+  readonly endpoint: string;
+  /** The browser's keys. */
+  readonly keys: PushKeys;
+  /** The language of titles; one that there is none of counts as English. */
+  readonly language?: string;
+  /** What the device calls itself. */
+  readonly name?: string;
 }
 
 /** Prompts to begin with. */
@@ -2414,6 +2494,18 @@ export interface Operations {
   cancel_sign_in: { request: null; answer: null };
   /** Tell what the caller has used and what it cost, by day, model or session. */
   get_usage: { request: null; answer: UsageReport };
+  /** Give the key that a browser subscribes with. */
+  get_push_key: { request: null; answer: PushOffer };
+  /** List the caller's devices that are called, and what became of the last message. */
+  list_push_subscriptions: { request: null; answer: PushSubscriptionList };
+  /** Call this browser from now on when nobody looks; the same endpoint is replaced. */
+  subscribe_push: { request: SubscribePush; answer: PushSubscription };
+  /** Call a device no more. */
+  unsubscribe_push: { request: null; answer: null };
+  /** Send a device a message now, and say what became of it. */
+  test_push: { request: null; answer: PushOutcome };
+  /** Say whether a person looks at this client; repeat it every 20 s while one does. */
+  note_presence: { request: NotePresence; answer: null };
 }
 
 /** Where operations stand, and the struct that each answers with, if any. */

@@ -30,8 +30,10 @@ export class Chat implements LiveSink {
   readonly session: string;
   /** The view as it stands; empty until `loaded`. */
   readonly current = signal<SessionView>(emptyView());
-  /** Whether a view has come. */
+  /** Whether a view has come, or a copy of one. */
   readonly loaded = signal(false);
+  /** Milliseconds since 1970 of the moment that a copy shows; nothing when a server said it. */
+  readonly copied = signal<number | null>(null);
   /** The connection. */
   readonly state = signal<LinkState>(IDLE);
   /** The turn that was asked to stop and has not ended. */
@@ -88,7 +90,15 @@ export class Chat implements LiveSink {
   }
 
   view(view: SessionView): void {
+    this.copied.value = null;
     this.#show(view);
+  }
+
+  /** Shows what was read before, until a server says more. */
+  showCopy(view: SessionView, at: number): void {
+    this.copied.value = at;
+    this.current.value = view;
+    this.loaded.value = true;
   }
 
   frames(frames: readonly Incoming[], fold: typeof reduceAll): { lost: boolean } {

@@ -15,7 +15,7 @@ import {
 } from "../core/outbox.ts";
 import { ApiFault, type CallOptions, call, type OperationName } from "../platform/api.ts";
 import { nowMs } from "../platform/clock.ts";
-import type { Operations, SessionView } from "../protocol/types.gen.ts";
+import type { Operations, PromptBlock, SessionView } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
 import { go, route } from "./router.ts";
 import { putSession } from "./sessions.ts";
@@ -26,6 +26,8 @@ export interface PromptEntry extends Entry {
   /** Where it goes; `null` for a session that it begins. */
   readonly session: string | null;
   readonly text: string;
+  /** The files that go along. */
+  readonly blocks: readonly PromptBlock[];
 }
 
 /** All prompts that the log does not hold yet, oldest first. */
@@ -44,8 +46,13 @@ export function newKey(): string {
 }
 
 /** A prompt that was never sent. */
-export function makePrompt(key: string, session: string | null, text: string): PromptEntry {
-  return { ...makeEntry(key), session, text };
+export function makePrompt(
+  key: string,
+  session: string | null,
+  text: string,
+  blocks: readonly PromptBlock[] = [],
+): PromptEntry {
+  return { ...makeEntry(key), session, text, blocks };
 }
 
 function put(entry: PromptEntry): void {
@@ -72,9 +79,13 @@ export function settleOutbox(view: SessionView): void {
   outbox.value = settled.filter(({ state }) => state !== "queued" && state !== "delivered");
 }
 
-/** Sends a text to a session, or begins one with it. */
-export function sendText(session: string | null, text: string): void {
-  const entry = makePrompt(newKey(), session, text);
+/** Sends a text to a session, or begins one with it; files may go along. */
+export function sendText(
+  session: string | null,
+  text: string,
+  blocks: readonly PromptBlock[] = [],
+): void {
+  const entry = makePrompt(newKey(), session, text, blocks);
   outbox.value = [...outbox.peek(), entry];
   sendAgain(entry.key);
 }
@@ -143,9 +154,9 @@ export async function deliver<Name extends OperationName>(
 }
 
 async function tryPrompt(entry: PromptEntry, signal: AbortSignal): Promise<TryOutcome> {
-  const { key, session, text } = entry;
+  const { session, text } = entry;
   const outcome = await outcomeOf(() =>
-    session === null ? begin(entry, signal) : prompt(key, session, text, signal),
+    session === null ? begin(entry, signal) : prompt(entry, session, signal),
   );
   if (outcome.kind === "accepted") drafts.accepted(session, text);
   return outcome;
@@ -164,21 +175,21 @@ async function outcomeOf(request: () => Promise<void>): Promise<TryOutcome> {
   }
 }
 
-async function prompt(
-  key: string,
-  session: string,
-  text: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const content = [{ type: "text", text }] as const;
-  await call("send_prompt", { path: { session }, key, body: { content, when: "auto" }, signal });
+/** What an entry says, as blocks. */
+export function contentOf({ text, blocks }: PromptEntry): PromptBlock[] {
+  return text === "" ? [...blocks] : [{ type: "text", text }, ...blocks];
+}
+
+async function prompt(entry: PromptEntry, session: string, signal: AbortSignal): Promise<void> {
+  const body = { content: contentOf(entry), when: "auto" };
+  await call("send_prompt", { path: { session }, key: entry.key, body, signal });
 }
 
 /** Makes the session with its first prompt, and goes there unless the reader went elsewhere. */
-async function begin({ key, text }: PromptEntry, signal: AbortSignal): Promise<void> {
-  const prompt = [{ type: "text", text }] as const;
+async function begin(first: PromptEntry, signal: AbortSignal): Promise<void> {
+  const { key, text } = first;
   const model = readSetting("model");
-  const body = { prompt, key, ...(model && { model }) };
+  const body = { prompt: contentOf(first), key, ...(model && { model }) };
   const made = await call("create_session", { key, body, signal });
   putSession(made);
   // From here on the entry belongs to the session: it is shown there until the log holds it.

@@ -68,8 +68,10 @@ from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import (
+    Deed,
     DirEntry,
     Edit,
+    Intent,
     Keeper,
     MakeDir,
     Move,
@@ -113,6 +115,7 @@ __all__ = [
     "ContextOverflow",
     "Controls",
     "Credential",
+    "Deed",
     "DirEntry",
     "Edit",
     "EndpointNotFound",
@@ -123,6 +126,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Intent",
     "Judge",
     "Keeper",
     "KeptTurn",
@@ -199,7 +203,9 @@ __all__ = [
     "TransportFailed",
     "TurnEnd",
     "Vendor",
+    "WebAnswer",
     "WebClient",
+    "WebUrl",
     "Workspace",
     "builtin_tools",
     "choose_model",
@@ -239,6 +245,7 @@ __all__ = [
     "read_command",
     "read_mention",
     "read_unasked",
+    "read_url",
     "remind_todos",
     "report_end",
     "run_to_the_end",
@@ -346,8 +353,9 @@ _LATE: Final = {
     ),
     "towline_agent.tools.builtin.todo": ("remind_todos",),
     "towline_agent.tools.external": ("fence_external",),
-    "towline_agent.tools.web.client": ("WebClient",),
+    "towline_agent.tools.web.client": ("WebAnswer", "WebClient"),
     "towline_agent.tools.web.fetch": ("make_web_tools",),
+    "towline_agent.tools.web.url": ("WebUrl", "read_url"),
     "towline_agent.workspaces.threads": ("run_to_the_end",),
 }
 """What only some programs need, by module: imported when they ask for it. Type checkers read

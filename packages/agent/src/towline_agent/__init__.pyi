@@ -123,12 +123,15 @@ from towline_agent.tools.spawn import (
 from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput
 from towline_agent.tools.toolset import Toolset
-from towline_agent.tools.web.client import WebClient
+from towline_agent.tools.web.client import WebAnswer, WebClient
 from towline_agent.tools.web.fetch import make_web_tools
+from towline_agent.tools.web.url import WebUrl, read_url
 from towline_agent.turn import Start, TurnEnd, last_text, run_turn
 from towline_agent.workspaces.base import (
+    Deed,
     DirEntry,
     Edit,
+    Intent,
     Keeper,
     MakeDir,
     Move,
@@ -176,6 +179,7 @@ __all__ = [
     "ContextOverflow",
     "Controls",
     "Credential",
+    "Deed",
     "DirEntry",
     "Edit",
     "EndpointNotFound",
@@ -186,6 +190,7 @@ __all__ = [
     "Host",
     "HttpAnswer",
     "HttpCall",
+    "Intent",
     "Judge",
     "Keeper",
     "KeptTurn",
@@ -262,7 +267,9 @@ __all__ = [
     "TransportFailed",
     "TurnEnd",
     "Vendor",
+    "WebAnswer",
     "WebClient",
+    "WebUrl",
     "Workspace",
     "builtin_tools",
     "choose_model",
@@ -302,6 +309,7 @@ __all__ = [
     "read_command",
     "read_mention",
     "read_unasked",
+    "read_url",
     "remind_todos",
     "report_end",
     "run_to_the_end",

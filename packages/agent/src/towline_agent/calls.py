@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from towline_agent.consent import CHANGED, find_changed, seek_consent
@@ -207,11 +208,7 @@ class _Life:
         look = await self._look(self._tool)
         if look is None or not await self._permit(self._tool, look):
             return
-        # A person may have taken their time: what they saw must still be so (A5.63).
-        changed = await self._guard(self._tool, find_changed(self.workspace, look.bases), _LOOK_S)
-        if changed:
-            self._end("failed", CHANGED.format(path=changed[0]))
-        elif changed is not None:
+        if not look.bases or await self._is_as_seen(self._tool, look):
             await self._perform(self._tool)
 
     def raise_abort(self) -> None:
@@ -318,7 +315,19 @@ class _Life:
 
     async def _permit(self, tool: Tool, look: Look) -> bool:
         """Whether the call may run; else it has ended."""
-        asked = Asked(
+        asked = partial(self._asked, look)
+        refusal = await seek_consent(self._plan, self._host, self._record, tool, look, asked)
+        if refusal is not None:
+            self._end(refusal.status, refusal.message)
+            return False
+        opened = [place for part in look.parts for place in part.grants]
+        if opened:
+            self.workspace = self.workspace.grant(frozenset(opened))
+        return True
+
+    def _asked(self, look: Look) -> Asked:
+        """What a person is asked about, when one is."""
+        return Asked(
             call=self._call.id,
             title=self._title,
             arguments=self._call.arguments,
@@ -326,14 +335,13 @@ class _Life:
             bases=look.bases,
             expires_at=format_time(self._plan.clock.now_ms()),  # the host sets the real deadline
         )
-        refusal = await seek_consent(self._plan, self._host, self._record, tool, look, asked)
-        if refusal is not None:
-            self._end(refusal.status, refusal.message)
-            return False
-        opened = frozenset(place for part in look.parts for place in part.grants)
-        if opened:
-            self.workspace = self.workspace.grant(opened)
-        return True
+
+    async def _is_as_seen(self, tool: Tool, look: Look) -> bool:
+        """Whether all is still as a person saw it, who may have taken their time (A5.63)."""
+        changed = await self._guard(tool, find_changed(self.workspace, look.bases), _LOOK_S)
+        if changed:
+            self._end("failed", CHANGED.format(path=changed[0]))
+        return changed == ()
 
     async def _start(self, process: Process | None, child: SessionId | None = None) -> None:
         self._started_s = self._plan.clock.monotonic()
@@ -416,8 +424,10 @@ class _Life:
 
     def _keep_whole(self, content: tuple[ResultBlock, ...]) -> tuple[str, ...]:
         """Keep, for people, an output that the model is told only in part (C1.10)."""
+        if self._plan.keep is None:
+            return ()
         whole = block_text(content)
-        if self._plan.keep is None or len(whole) <= self.result_limit:
+        if len(whole) <= self.result_limit:
             return ()
         file = self._plan.keep(whole, f"{self._call.id}-output.txt")
         return () if file is None else (file,)

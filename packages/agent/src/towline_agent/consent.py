@@ -1,14 +1,14 @@
 """Whether a call may run: by rules and mode, by the judge, or because a person allows it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
 from towline_agent.errors import ToolError
 from towline_agent.host import Host
-from towline_agent.permissions.doubt import Allowed
+from towline_agent.permissions.doubt import Allowed, Judge
 from towline_agent.permissions.gate import Case, Verdict, judge
 from towline_agent.permissions.part import Part
 from towline_agent.permissions.request import (
@@ -59,7 +59,12 @@ async def _hash(workspace: Workspace, path: str) -> str:
 
 
 async def seek_consent(
-    plan: Plan, host: Host, record: CallRecord, tool: Tool, look: Look, asked: Asked
+    plan: Plan,
+    host: Host,
+    record: CallRecord,
+    tool: Tool,
+    look: Look,
+    describe: Callable[[], Asked],
 ) -> Refusal | None:
     """Why a call may not run; `None` when it may.
 
@@ -69,24 +74,26 @@ async def seek_consent(
         record: What the log says of the call already: what was decided before a crash holds.
         tool: What would run.
         look: What it would do.
-        asked: What a person would see.
+        describe: What a person would see; asked for when somebody has to decide.
     """
     if record.started and all(part.caution is None for part in look.parts):
         return None  # it was allowed before the crash, and it may run again
     request = record.request
     if request is None:
         case = _case(plan, tool, look)
-        verdict = await _doubt(plan, case, judge(case), asked)
+        verdict = judge(case)
+        if verdict.action == "allow" and plan.judge is not None:
+            verdict = await _doubt(plan.judge, case, verdict, describe())
         if verdict.action == "allow":
             return None
         if verdict.action == "deny":
             return Refusal(tell_denial(verdict))
-        request = make_request(PermissionId(plan.mint("prm")), case, verdict, asked)
+        request = make_request(PermissionId(plan.mint("prm")), case, verdict, describe())
     decision = record.decision or await host.ask(request)
     denial = read_denial(decision, request)
     if denial is not None:
         return Refusal(denial)
-    return _take(plan, _case(plan, tool, look), asked, request, decision)
+    return _take(plan, _case(plan, tool, look), describe(), request, decision)
 
 
 def _take(
@@ -132,10 +139,8 @@ def _case(plan: Plan, tool: Tool, look: Look) -> Case:
     )
 
 
-async def _doubt(plan: Plan, case: Case, verdict: Verdict, asked: Asked) -> Verdict:
+async def _doubt(look_at: Judge, case: Case, verdict: Verdict, asked: Asked) -> Verdict:
     """Let the judge look at what would run unasked: it can only make a person look (A5.70)."""
-    if plan.judge is None or verdict.action != "allow":
-        return verdict
     allowed = Allowed(
         tool=case.tool,
         effect=case.effect,
@@ -144,7 +149,7 @@ async def _doubt(plan: Plan, case: Case, verdict: Verdict, asked: Asked) -> Verd
         reason=verdict.reason,
     )
     try:
-        doubt = await run_apart(plan.judge(allowed))
+        doubt = await run_apart(look_at(allowed))
     except Exception as error:  # a rim, as a tool call is one: the judge is code of others
         heed_cancel()
         _log.error("The judge failed in call %s", asked.call, exc_info=error)

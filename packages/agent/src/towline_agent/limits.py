@@ -144,6 +144,19 @@ class TimeLimit:
         self._watch.add(self, loop)
         return self
 
+    def restart(self, seconds: float) -> float:
+        """Give the open block so many seconds from now on; cheap enough for each chunk.
+
+        Returns:
+            The time now, on the loop's clock.
+        """
+        loop = asyncio.get_running_loop()
+        now_s = loop.time()
+        if self._watch is not None and not self.expired:
+            self.due_s = now_s + seconds
+            self._watch.add(self, loop)
+        return now_s
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

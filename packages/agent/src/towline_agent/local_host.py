@@ -16,6 +16,8 @@ from towline_protocol import (
     PromptBlock,
     PromptId,
     Text,
+    Todo,
+    TodosUpdated,
     ToolProposed,
     Transcript,
     TurnId,
@@ -49,6 +51,8 @@ class LocalHost:
         """The prompt that starts it."""
         self.calls = 0
         """Calls that the model asked for."""
+        self.todos: tuple[Todo, ...] = ()
+        """The plan that the model keeps."""
         self.live = on_event is not None
         """Whether somebody follows the events as they come."""
         self._on_event = on_event
@@ -64,6 +68,8 @@ class LocalHost:
         if type(event) not in _DELTAS:  # most are, and a transcript has no use for them
             self.transcript.add(event, private, self.turn)
             self.calls += type(event) is ToolProposed
+            if isinstance(event, TodosUpdated):
+                self.todos = event.todos
         if self._on_event is not None:
             self._on_event(event)
 

@@ -1,5 +1,6 @@
 """Which files ask in every mode."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,47 @@ async def test_a_secret_is_not_read_without_a_person_even_in_auto(folder: Path, 
     assert "hidden" not in told
     _, status, told = await use(folder, "read_file", path=path, rules=("allow read_file(.env)",))
     assert (status, "hidden" in told) == ("completed", True)
+
+
+@pytest.mark.rules("A5.67", "A5.69")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read_file", {"path": "plain.txt"}),
+        ("search_text", {"path": "plain.txt", "pattern": "KEY"}),
+        ("move_path", {"source": "plain.txt", "target": "b.txt"}),
+        ("shell", {"command": "cat plain.txt"}),
+        ("shell", {"command": "cat < plain.txt"}),
+        ("run_program", {"command": "head plain.txt"}),
+    ],
+)
+async def test_a_hard_link_to_a_secret_asks_under_its_plain_name_and_says_of_which(
+    folder: Path, name: str, arguments: dict[str, str]
+) -> None:
+    os.link(folder / ".env", folder / "plain.txt")
+    rule = f"allow {name}(*.txt)"
+    for rules in ((), (rule,)):
+        asked, status, told = await use(folder, name, rules=rules, **arguments)
+        assert (len(asked), status) == (1, "denied")
+        assert "'.env'" in (asked[0].reason or "")
+        assert "hidden" not in told
+
+
+@pytest.mark.rules("A5.48", "A5.67")
+async def test_a_denial_of_a_secret_denies_its_second_name_too(folder: Path) -> None:
+    os.link(folder / ".env", folder / "plain.txt")
+    asked, status, _ = await use(folder, "read_file", path="plain.txt", rules=("deny *(.env)",))
+    assert (asked, status) == ([], "denied")
+
+
+@pytest.mark.rules("A5.67")
+async def test_a_search_of_the_folder_leaves_out_second_names_of_secrets(folder: Path) -> None:
+    os.link(folder / ".env", folder / "plain.txt")
+    (folder / "open.txt").write_text("KEY=open\n")
+    asked, status, told = await use(folder, "search_text", pattern="KEY")
+    assert (asked, status) == ([], "completed")
+    assert "open.txt" in told
+    assert "hidden" not in told
 
 
 @pytest.mark.rules("A5.3", "A5.69")

@@ -7,8 +7,7 @@ in the middle of a stream, and answers under status 200 that are errors, are amo
 import csv
 import json
 import re
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,13 +107,12 @@ def cases() -> tuple[Case, ...]:
     return (*_refusals(), *_local(), *_under_200())
 
 
-@pytest.mark.table
 @pytest.mark.rules(
     "A3.T1", "A3.T2", "A3.T3", "A3.T4", "A3.T5", "A3.T7", "A3.T8", "A3.T9", "A3.T10",
     "A3.17", "A3.19", "A3.20", "R53",
 )  # fmt: skip
 def test_every_recorded_error_gets_its_kind_its_status_and_its_delay(
-    capsys: pytest.CaptureFixture[str],
+    show_figures: Callable[[str], None],
 ) -> None:
     expected = json.loads(EXPECTED.read_text())
     table: dict[str, list[int]] = {}
@@ -130,8 +128,7 @@ def test_every_recorded_error_gets_its_kind_its_status_and_its_delay(
             wrong.append(f'"{case.id}": {json.dumps(got)},')
     total = [sum(column) for column in zip(*table.values(), strict=True)]
     lines = [f"{api:24}  {row[0]:5}  {row[1]:5}" for api, row in [*table.items(), ("all", total)]]
-    with capsys.disabled():
-        sys.stdout.write("\n  ".join(["\nrecorded errors             cases  right", *lines]) + "\n")
+    show_figures("\n  ".join(["recorded errors             cases  right", *lines]))
     assert wrong == []
     assert sorted(case.id for case in cases()) == sorted(expected)
 

@@ -6,7 +6,7 @@ are sampling, cache marks, vendors' own keys and tools, and whether a text stand
 
 import csv
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -164,9 +164,8 @@ def _plain_part(part: _Json) -> Any:
     return part.get("file") or part["text"]
 
 
-@pytest.mark.table
 @pytest.mark.rules("A1.16", "A1.17", "D23")
-def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
+def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], None]) -> None:
     compared, skipped, wrong = 0, 0, list[str]()
     cases = _cases()
     for case in cases:
@@ -184,12 +183,11 @@ def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[s
         )
         if _plain(json.loads(again.body)) != _plain(body):
             wrong.append(case["id"])
-    with capsys.disabled():
-        right = compared - len(wrong)
-        sys.stdout.write(
-            f"\nrecorded Chat Completions requests: {right} of {compared} equal, "
-            f"{skipped} of {len(cases)} not compared: {', '.join(EXCEPTIONS.values())}\n"
-        )
+    right = compared - len(wrong)
+    show_figures(
+        f"recorded Chat Completions requests: {right} of {compared} equal, "
+        f"{skipped} of {len(cases)} not compared: {', '.join(EXCEPTIONS.values())}"
+    )
     assert wrong == []
     assert skipped <= 0.05 * len(cases)
 

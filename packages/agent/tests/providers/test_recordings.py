@@ -6,7 +6,7 @@ plain reading of the same bytes says what must have been told.
 
 import csv
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +83,8 @@ def _result(case: dict[str, Any], split: int | None = None) -> tuple[StepResult,
     return _decode(body, stream="body_file" in response, split=split)
 
 
-def _show(capsys: pytest.CaptureFixture[str], title: str, lines: list[str]) -> None:
-    with capsys.disabled():
-        sys.stdout.write("\n  ".join([f"\n{title}", *lines]) + "\n")
+def _show(show_figures: Callable[[str], None], title: str, lines: list[str]) -> None:
+    show_figures("\n  ".join([title, *lines]))
 
 
 def _summary(result: StepResult) -> dict[str, Any]:
@@ -111,12 +110,11 @@ def _summary(result: StepResult) -> dict[str, Any]:
     return {"stop": stop, "blocks": blocks, "usage": counted, "notices": list(result.notices)}
 
 
-@pytest.mark.table
 @pytest.mark.rules(
     "A2.6", "A2.7", "A2.8", "A2.9", "A2.12", "A2.13", "A2.14", "A2.15", "A2.16",
     "A2.17", "A2.18", "A2.19", "A2.20", "A2.21", "A1.14", "R19", "R21",
 )  # fmt: skip
-def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recording_gives_its_blocks_or_its_error(show_figures: Callable[[str], None]) -> None:
     expected = json.loads(EXPECTED.read_text())
     table: dict[str, list[int]] = {}
     wrong: list[str] = []
@@ -131,7 +129,7 @@ def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFix
     total = [sum(column) for column in zip(*table.values(), strict=True)]
     rows = [*sorted(table.items()), ("all", total)]
     _show(
-        capsys,
+        show_figures,
         "recorded Chat Completions   cases  right",
         [f"{provider:24}  {count:5}  {right:5}" for provider, (count, right) in rows],
     )
@@ -216,9 +214,10 @@ def _local(name: str) -> tuple[dict[str, Any], bytes]:
     return meta, (LOCAL / meta["response"]["body_file"]).read_bytes()
 
 
-@pytest.mark.table
 @pytest.mark.rules("A2.4", "A2.7", "A2.14", "A3.19")
-def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recording_of_the_embedded_server_decodes(
+    show_figures: Callable[[str], None],
+) -> None:
     names = sorted(path.name.removesuffix(".meta.json") for path in LOCAL.glob("*.meta.json"))
     chats = [
         name
@@ -240,7 +239,7 @@ def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFi
         assert result.content
         assert result.usage.output > 0 or "no_usage" in name
         lines.append(f"{name:38} {result.stop_reason}, {len(result.content)} blocks")
-    _show(capsys, "recorded llama.cpp chats", lines)
+    _show(show_figures, "recorded llama.cpp chats", lines)
 
 
 _LOCAL_ERRORS = {

@@ -12,8 +12,18 @@ import pytest
 
 from towline_agent.errors import ToolDenied, ToolError
 from towline_agent.workspaces import disk, edit, stand
-from towline_agent.workspaces.base import ABSENT, Edit, MakeDir, Move, Put, Remove, hash_bytes
-from towline_agent.workspaces.disk import respells
+from towline_agent.workspaces.base import (
+    ABSENT,
+    Deed,
+    Edit,
+    Intent,
+    MakeDir,
+    Move,
+    Put,
+    Remove,
+    hash_bytes,
+)
+from towline_agent.workspaces.disk import Names, respells
 from towline_agent.workspaces.local import LocalWorkspace
 
 _Tree = dict[str, tuple[str, int, bytes]]
@@ -53,7 +63,13 @@ class _Kept:
         self.root = root
         self.before_calls: list[dict[str, bool]] = []
         self.after_calls: list[dict[str, bool]] = []
+        self.deeds: dict[int, Deed] = {}
+        self.prefixes: set[str] = set()
+        self.ends: list[bool] = []
         self.fail = ""
+
+    def settled(self, *, whole: bool) -> None:
+        self.ends.append(whole)
 
     def ran(self, line: str) -> int:
         raise AssertionError(line)
@@ -61,7 +77,9 @@ class _Kept:
     def ended(self, number: int) -> tuple[str, ...]:
         raise AssertionError(number)
 
-    def before(self, paths: tuple[str, ...]) -> None:
+    def before(self, paths: tuple[str, ...], intent: Intent) -> None:
+        self.deeds.update({deed.number: deed for deed in intent.deeds})
+        self.prefixes.add(intent.prefix)
         self.before_calls.append({path: self._is_there(path) for path in paths})
         if self.fail == "before":
             raise ToolError("The keeper has no room.")
@@ -346,8 +364,14 @@ async def test_a_file_that_is_saved_between_check_and_change_is_not_lost(
                 (root / "other").rename(root / "file")
         return real(*args)
 
-    for module, name in ((edit, "write_beside"), (edit, "new_name"), (edit, "move_to_free")):
+    for module, name in ((edit, "write_beside"), (edit, "move_to_free")):
         monkeypatch.setattr(module, name, partial(save_first, real=getattr(module, name)))
+    new = Names.new
+
+    def name_first(names: Names) -> str:
+        return save_first(names, real=new)
+
+    monkeypatch.setattr(Names, "new", name_first)
     with pytest.raises(ToolError, match="changed since you looked"):
         await LocalWorkspace(root).apply((each,))
     assert (root / "file").read_text() == "a person's"
@@ -411,3 +435,26 @@ async def test_what_can_not_be_undone_is_named(root: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "rename", real)
     kept = {data for name, (_, _, data) in _tree(root).items() if ".towline-" in name}
     assert kept == {b"inside", b"x"}
+
+
+@pytest.mark.rules("A5.12")
+async def test_a_keeper_is_told_what_a_batch_means_to_do_and_of_its_end(root: Path) -> None:
+    keeper = _Kept(root)
+    workspace = LocalWorkspace(root, keeper=keeper)
+    await workspace.apply(EDITS)
+    told = [(deed.kind, deed.path, deed.target) for _, deed in sorted(keeper.deeds.items())]
+    assert told == [
+        ("put", "file", ""),
+        ("put", "new/file", ""),
+        ("move", "sub", "far/sub"),
+        ("put", "far/sub/x", ""),
+        ("remove", "far/sub/deep", ""),
+        ("dir", "empty/folder", ""),
+    ]
+    assert keeper.deeds[0].hash == hash_bytes(b"changed")
+    assert keeper.deeds[1].expect == ABSENT
+    (prefix,) = keeper.prefixes
+    assert prefix.startswith(".towline-")
+    with pytest.raises(ToolError):
+        await workspace.apply((Put(path="file", data=b"x"), Put(path="file/in", data=b"x")))
+    assert keeper.ends == [True, True]

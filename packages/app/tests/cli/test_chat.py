@@ -26,6 +26,7 @@ from towline_protocol import (
     SessionId,
     TurnFailed,
     Usage,
+    UsageError,
 )
 
 _GOLDEN = Path(__file__).with_name("transcripts")
@@ -47,7 +48,7 @@ async def _tools(turn: ScriptedTurn, text: str) -> None:
 
 async def test_a_conversation_through_a_pipe_is_the_golden_transcript() -> None:
     keys = ScriptedKeyboard(
-        "test", "1", "clean", "yes", "3", "/nonsense", "/help", "/interrupt", None
+        "test", "y", "clean", "maybe", "n", "/nonsense", "/help", "/interrupt", None
     )
     async with open_desk(keys, _tools) as desk:
         written = await desk.end()
@@ -57,7 +58,7 @@ async def test_a_conversation_through_a_pipe_is_the_golden_transcript() -> None:
 
 async def test_a_session_that_goes_on_is_the_golden_transcript() -> None:
     server = ScriptedServer(_tools)
-    async with open_desk(ScriptedKeyboard("test", "1", None), server=server) as desk:
+    async with open_desk(ScriptedKeyboard("test", "y", None), server=server) as desk:
         await desk.end()
     known = desk.session().id
     again = ScriptedKeyboard("/sessions", "1", "/sessions", "7", "/sessions", "", "/quit")
@@ -269,15 +270,59 @@ async def test_what_is_said_after_a_stop_is_waited_for() -> None:
         assert "Working on more\n" in await desk.end()
 
 
-async def test_a_folder_that_the_server_refuses_is_said_and_its_own_is_taken() -> None:
+def _far() -> ScriptedServer:
     server = ScriptedServer()
     outside = refuse("forbidden", "'/far' is outside the roots; add it with --root.")
     server.replies["create_session"] = deque([outside])
-    async with open_desk(ScriptedKeyboard(None), server=server, cwd="/far") as desk:
+    return server
+
+
+async def test_a_folder_that_the_server_refuses_is_an_error_where_nobody_can_be_asked() -> None:
+    async with open_desk(ScriptedKeyboard("go", None), server=_far(), cwd="/far") as desk:
+        with pytest.raises(CommandRejected, match="'/far' is outside the roots"):
+            await desk.chat
+        assert not desk.server.sessions
+
+
+@pytest.mark.parametrize("answer", ["", "n", "what?", None])
+async def test_another_folder_than_ones_own_is_taken_only_with_leave(answer: str | None) -> None:
+    keys = ScriptedKeyboard(answer, terminal=True)
+    async with open_desk(keys, server=_far(), cwd="/far") as desk:
+        with pytest.raises(UsageError, match="No session was begun"):
+            await desk.chat
+        assert not desk.server.sessions
+        assert desk.paper.getvalue().startswith("'/far' is outside the roots")
+
+
+async def test_with_leave_the_servers_own_folder_is_taken_for_all_sessions_of_the_chat() -> None:
+    keys = ScriptedKeyboard("y", "/new", terminal=True)
+    async with open_desk(keys, server=_far(), cwd="/far") as desk:
+        await desk.paper.until("ses_0002")
+        keys.queue.put_nowait("/quit")
         written = await desk.end()
-    assert written.startswith("'/far' is outside the roots")
+        assert [session.view.cwd for session in desk.server.sessions.values()] == [None, None]
+    assert "the server's own folder, the first of these, instead? [y/N] " in written
     async with open_desk(ScriptedKeyboard(None), cwd="/near") as desk:
         assert "works in /near\n" in await desk.end()
+
+
+async def test_ctrl_c_at_that_question_leaves() -> None:
+    keys = ScriptedKeyboard(terminal=True)
+    async with open_desk(keys, server=_far(), cwd="/far") as desk:
+        await desk.paper.until("[y/N] ")
+        keys.ctrl_c.set()
+        with pytest.raises(UsageError, match="No session was begun"):
+            await desk.chat
+
+
+async def test_a_model_is_named_for_a_new_session_and_for_one_that_goes_on() -> None:
+    server = ScriptedServer()
+    async with open_desk(ScriptedKeyboard(None), server=server, model="scripted/one") as desk:
+        assert "scripted/one" in await desk.end()
+        session = desk.session().id
+    again = ScriptedKeyboard("/model", None)
+    async with open_desk(again, server=server, session=session, model="scripted/two") as desk:
+        assert "(asks scripted/two;" in await desk.end()
 
 
 async def test_a_session_that_is_not_there_is_an_error_of_the_caller() -> None:
@@ -307,7 +352,7 @@ async def test_without_colour_no_colour_is_written_and_a_poor_encoding_does_not_
         server,
         Client("", transport=ScriptedTransport(server)) as client,
     ):
-        await chat(client, None, console, keyboard=ScriptedKeyboard("test", "1", None))
+        await chat(client, None, console, keyboard=ScriptedKeyboard("test", "y", None))
     written = raw.getvalue()
     assert b"It went well: ? ?." in written
     assert re.search(rb"\x1b\[[0-9;]*[34][0-9]", written) is None

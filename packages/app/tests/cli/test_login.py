@@ -16,7 +16,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from towline.cli.login import LoginOptions, login, open_browser
+from towline.cli.browser import open_browser
+from towline.cli.login import LoginOptions, login
 from towline.cli.main import app
 from towline.secrets import kept_secrets, open_wallet, stored_credential
 from towline_agent import AuthenticationFailed
@@ -287,8 +288,8 @@ def test_a_browser_is_opened_only_where_somebody_sees_it(
         def start(self) -> None:
             self._work()
 
-    monkeypatch.setattr("towline.cli.login.threading.Thread", Thread)
-    monkeypatch.setattr("towline.cli.login.webbrowser.open", started.append)
+    monkeypatch.setattr("towline.cli.browser.threading.Thread", Thread)
+    monkeypatch.setattr("towline.cli.browser.webbrowser.open", started.append)
     open_browser("https://example.com/", environ)
     assert started == (["https://example.com/"] if opens else [])
 

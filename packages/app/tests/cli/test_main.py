@@ -105,12 +105,40 @@ def test_a_run_without_standard_input_asks_nobody(headless_environ: dict[str, st
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="NO FULL DEVICE on this system.")
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["keys list", "--help", "--version"])
-def test_a_full_device_is_told_of_in_one_line(headless_environ: dict[str, str], line: str) -> None:
-    run = _shell(headless_environ, f"{line} >/dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("line", ["keys list", "--help", "--version", "doctor"])
+def test_a_full_device_is_told_of_in_one_line(
+    headless_environ: dict[str, str], line: str, unbuffered: str
+) -> None:
+    environ = {**headless_environ, "PYTHONUNBUFFERED": unbuffered}
+    run = _shell(environ, f"{line} >/dev/full")
     assert (run.returncode, run.stderr) == (
         1,
         "towline: Standard output cannot be written (No space left on device).\n",
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_gone_is_told_of_in_one_line(
+    headless_environ: dict[str, str], unbuffered: str
+) -> None:
+    environ = {**headless_environ, "PYTHONUNBUFFERED": unbuffered}
+    reading, writing = os.pipe()
+    os.close(reading)
+    run = subprocess.run(
+        [sys.executable, "-m", "towline", "keys", "list"],
+        env=environ,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=END_S,
+        check=False,
+    )
+    os.close(writing)
+    assert (run.returncode, run.stderr) == (
+        1,
+        "towline: Standard output cannot be written (Broken pipe).\n",
     )
 
 

@@ -21,12 +21,14 @@ from towline.cli.run import (
     say_loading,
 )
 from towline.cli.run_input import ATTACHMENT_CHARS, INPUT_MAX_BYTES, make_prompt, read_input
+from towline.cli.run_notes import take_notes
 from towline.cli.run_screen import JsonLines, RunScreen
 from towline.local import LocalModel, LocalModelError
 from towline.local_provider import LocalProvider
 from towline.paths import find_paths
 from towline_agent import Agent, LocalWorkspace, Tool, ToolDenied, tool
 from towline_agent.testing import ScriptedProvider, call
+from towline_agent.workspaces.base import ABSENT
 from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_protocol import (
     DENY,
@@ -41,7 +43,7 @@ from towline_protocol import (
     TextDelta,
     UsageError,
 )
-from towline_server import Config
+from towline_server import OWNER, Config, notes_of
 
 _HIDDEN = "rm [bold]\u202egpj.x\u200b\x1b[2K :bug:"
 _SHOWN = "rm [bold]<U+202E>gpj.x<U+200B>␛[2K :bug:"
@@ -261,3 +263,22 @@ def test_input_is_read_where_somebody_gives_it_and_not_without_end(tmp_path: Pat
 async def test_a_wish_that_cannot_hold_is_refused_at_once(wish: RunWish, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         await run_once(wish, answer=_console()[0])
+
+
+@pytest.mark.rules("A5.36")
+async def test_a_run_knows_the_notes_of_the_servers_sessions_and_writes_the_same(
+    tmp_path: Path,
+) -> None:
+    config = Config(data_dir=tmp_path / "data")
+    root = tmp_path / "project"
+    root.mkdir()
+    assert (await take_notes(config, str(root)))[0] == ""
+    provider = ScriptedProvider("well")
+    words = "Tests run by make."
+    notes = notes_of(config.data_dir / "notes", OWNER)
+    await notes.write(str(root), words, ABSENT)
+    told, tools = await take_notes(config, str(root))
+    agent = Agent(provider, instructions=told, tools=tools, root=str(root))
+    await agent.run("Look")
+    assert words in provider.requests[0].system
+    assert {"read_memory", "write_memory"} <= {tool.name for tool in tools}

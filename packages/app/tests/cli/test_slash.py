@@ -9,7 +9,7 @@ import pytest
 
 from towline.cli.slash import COMMANDS, HELP, Came, find_command, list_lines, list_own
 from towline_client import Client, CommandRejected, Reply, Session
-from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn
+from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn, refuse
 from towline_protocol import (
     CreateSession,
     FileChange,
@@ -228,3 +228,29 @@ async def test_what_was_used_and_what_may_be_called_is_listed() -> None:
 def test_other_names_that_people_type_are_known() -> None:
     assert find_command("/sessions")[0].name == "/resume"
     assert find_command("/exit")[0].name == "/quit"
+
+
+@pytest.mark.rules("A5.51")
+async def test_a_folder_is_trusted_as_it_was_shown_and_not_otherwise() -> None:
+    async with _open(ScriptedServer()) as (client, session):
+        shown = await _do(client, session, "/trust")
+        assert isinstance(shown, str)
+        assert "  .towline/permissions.toml\n  rule: allow shell(make)\n" in shown
+        assert shown.endswith("Type /trust 00000000 to trust exactly these.")
+        with pytest.raises(UsageError, match="names no files that are there now"):
+            await _do(client, session, "/trust 11111111")
+        assert not (await session.project.trust()).trusted
+        assert "(trusted until" in str(await _do(client, session, "/trust 00000000"))
+        assert (await session.project.trust()).trusted
+        assert str(await _do(client, session, "/trust")).endswith("/trust no ends that.")
+        await _do(client, session, "/trust no")
+        assert not (await session.project.trust()).trusted
+
+
+async def test_a_command_that_waits_for_trust_says_so() -> None:
+    server = ScriptedServer()
+    why = "This folder has a command '/review' of its own. See /trust."
+    server.replies["run_command"] = deque([refuse("rejected", why, reason="untrusted_command")])
+    async with _open(server) as (client, session):
+        with pytest.raises(CommandRejected, match="'/review' of its own"):
+            await _do(client, session, "/review")

@@ -212,6 +212,7 @@ __all__ = [
     "ModelInfo",
     "ModelList",
     "NewToken",
+    "NotePresence",
     "Notice",
     "Opaque",
     "OpenMessage",
@@ -242,6 +243,11 @@ __all__ = [
     "ProviderInfo",
     "ProviderList",
     "ProviderTest",
+    "PushKeys",
+    "PushOffer",
+    "PushOutcome",
+    "PushSubscription",
+    "PushSubscriptionList",
     "Query",
     "QuestionAnswered",
     "QuestionAsked",
@@ -286,6 +292,7 @@ __all__ = [
     "StepId",
     "StepStarted",
     "StoredEvent",
+    "SubscribePush",
     "SuggestionList",
     "Text",
     "TextDelta",
@@ -380,13 +387,15 @@ _LATE: Final = {
             CommandInfo CommandList CreateSession CreateToken DeclareTools FileInfo
             FinishSignIn ForkSession Health History Identity Interrupt Interrupted
             KeyTest LoggedIn Login Manifest ManifestRow MarkRead ModelInfo ModelList
-            NewToken Pairing PathList PermissionAnswered Problem PromptAccepted
-            ProviderInfo ProviderList ProviderTest QuestionAnswered QueueResumed
-            ReadMark ReportProgress RequestList RequestRow Resend RevertTurn
-            RunCommand SendPrompt SendResult SessionDeleted SessionInfo SessionList
-            SetTrust SignInStarted StartSignIn SuggestionList TokenInfo TokenList
-            ToolInfo ToolList ToolsDeclared TrustInfo TurnDiff TurnReverted
-            UpdateSession UsageReport UsageRow UserInfo UserList ViewAnswer Withdrawn
+            NewToken NotePresence Pairing PathList PermissionAnswered Problem
+            PromptAccepted ProviderInfo ProviderList ProviderTest PushKeys PushOffer
+            PushOutcome PushSubscription PushSubscriptionList QuestionAnswered
+            QueueResumed ReadMark ReportProgress RequestList RequestRow Resend
+            RevertTurn RunCommand SendPrompt SendResult SessionDeleted SessionInfo
+            SessionList SetTrust SignInStarted StartSignIn SubscribePush
+            SuggestionList TokenInfo TokenList ToolInfo ToolList ToolsDeclared
+            TrustInfo TurnDiff TurnReverted UpdateSession UsageReport UsageRow
+            UserInfo UserList ViewAnswer Withdrawn
         """,
         "towline_protocol.frames": """
             CONTROL_FRAMES Broken Control Frame Gap Hello Partial Reset SessionChanged

@@ -60,6 +60,7 @@ from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Con
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.catalog import list_stored_sessions
 from towline_server.sessions.connection import PlainConnect
+from towline_server.sessions.own import notes_of, tell_notes
 from towline_server.sessions.policies import Policies, Trust
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store, open_store
 
@@ -138,8 +139,10 @@ __all__ = [
     "is_loopback",
     "list_stored_sessions",
     "load_config",
+    "notes_of",
     "open_memory_store",
     "open_store",
     "repair_store",
     "serve",
+    "tell_notes",
 ]

@@ -17,6 +17,9 @@ from towline_server.auth.hosts import Hosts
 from towline_server.auth.password import Passwords
 from towline_server.config import Config
 from towline_server.models.providers import Providers
+from towline_server.push.devices import Devices
+from towline_server.push.sender import PushSender
+from towline_server.push.wake_ups import WakeUps
 from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.deadline import Patience
@@ -45,6 +48,8 @@ class BuiltApp:
     """Its streams; to be drained."""
     access: Access
     """Who may come in."""
+    wake_ups: WakeUps
+    """What calls people who do not look; to be started before the sessions, and closed."""
     url: str
     """The address it is reached at on this machine."""
     link: str
@@ -70,6 +75,7 @@ async def build_app(
     passwords: Passwords | None = None,
     authenticate: Authenticate | None = None,
     pages: bool = True,
+    push: PushSender | None = None,
     heartbeat_s: float = HEARTBEAT_S,
     stall_s: float = STALL_S,
 ) -> BuiltApp:
@@ -89,6 +95,7 @@ async def build_app(
         passwords: Hashes passwords; argon2id when left out.
         authenticate: Says who is asking, in place of users and tokens of the server's own.
         pages: Whether the web page is served.
+        push: Reaches push services; the usual one when left out.
         heartbeat_s: Seconds between heartbeats of a stream.
         stall_s: Seconds after which a stream that nobody takes is cut.
 
@@ -127,6 +134,8 @@ async def build_app(
         passwords=passwords,
         authenticate=authenticate,
     )
+    wake_ups = _make_wake_ups(config, store, clock, mint, push)
+    sessions.on_event = wake_ups.see
     page = load_web_app() if pages else None
     streams = Streams(
         sessions,
@@ -149,6 +158,7 @@ async def build_app(
         readiness=Readiness(
             store, sessions, streams, now_ms=clock.now_ms, monotonic=clock.monotonic
         ),
+        wake_ups=wake_ups,
         log=store.log,
         version=version,
         server_name=config.server_name,
@@ -161,10 +171,34 @@ async def build_app(
         sessions=sessions,
         streams=streams,
         access=access,
+        wake_ups=wake_ups,
         url=url,
         link=link or url,
         proxies=config.proxies,
         token=token,
+    )
+
+
+def _make_wake_ups(
+    config: Config, store: SqliteStore, clock: Clock, mint: Mint, push: PushSender | None
+) -> WakeUps:
+    """What calls people, by the settings."""
+    sender = push or PushSender(config.data_dir)
+    secure = config.url is not None and config.url.startswith("https://")
+    devices = Devices(
+        store,
+        sender,
+        clock=clock,
+        mint=mint,
+        subject=config.push_subject or (config.url if secure else None),
+    )
+    return WakeUps(
+        store,
+        devices,
+        sender,
+        clock=clock,
+        away_s=config.permission_window_away_s,
+        shows_text=config.push_text,
     )
 
 

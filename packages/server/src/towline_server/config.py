@@ -77,6 +77,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
     """Pages of other sites that may call this server: `scheme://host[:port]` each (C2.8), or `*`
     for any that comes with a token of its own."""
+    push_subject: str | None = None
+    """Whom push services may write to about this server: `mailto:` or `https:`; `None` for the
+    address of the page that a device subscribes on (C7.1)."""
+    push_text: bool = False
+    """Whether notifications hold the agent's own words: a request's title, a question, the first
+    sentence of an answer. They pass through the browser's push service, encrypted (C7.1)."""
     trusts_client_effects: bool = False
     """Whether the effect counts that a client declares of a tool of its own; else each is `write`
     (C5.12)."""
@@ -201,6 +207,13 @@ def _url(value: Any) -> str:
     return text
 
 
+def _subject(value: Any) -> str:
+    text = _text(value)
+    if not _SUBJECT.fullmatch(text):
+        raise ValueError
+    return text
+
+
 def _addresses(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ValueError  # noqa: TRY004 - as above
@@ -224,6 +237,10 @@ def _split_paths(text: str) -> list[str]:
 
 _HOST: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|[0-9a-f:]*:[0-9a-f:.]*")
 _URL: Final = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_SUBJECT: Final = re.compile(
+    r"mailto:[^\s@<>]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
+    r"|https://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?:[:/]\S*)?"
+)
 _ORIGIN: Final = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^\s/,*]+")
 _TOOL: Final = re.compile(r"-\S+|[\w.]+:[\w.]+")
 _SECONDS: Final = f"a number of seconds from 1 to {_LONGEST_WINDOW_S}"
@@ -257,6 +274,10 @@ _KEYS: Final[dict[str, _Key]] = {
     "origins": _Key(
         _origins, "a list of origins such as 'https://app.example.org', or ['*']", _split_list
     ),
+    "push_subject": _Key(
+        _subject, "'mailto:' and an address, or an https address, such as 'mailto:you@example.org'"
+    ),
+    "push_text": _Key(_switch, "true or false", _read_switch),
     "trusts_client_effects": _Key(_switch, "true or false", _read_switch),
     "tools": _Key(
         _tools,

@@ -115,7 +115,9 @@ class EmbeddedApp:
             )
             stack.callback(built.access.close)
             stack.push_async_callback(built.sessions.close)
+            stack.push_async_callback(built.wake_ups.close)
             stack.callback(self._leave)
+            await built.wake_ups.start()
             await built.sessions.start()
             sweeper = asyncio.create_task(
                 sweep(built.access, store, self._clock, built.sessions.trim)

@@ -36,6 +36,8 @@ TowlineError
 ├─ BudgetSpent                 the user's day has cost what it may
 ├─ ProviderNotFound            no such provider
 ├─ ProvidersAbsent             this server keeps no keys for anybody
+├─ PushUnavailable             this server cannot call anybody (C7.1)
+├─ PushNotFound                no such device that is called, or not this user's
 ├─ ConsentPending              nobody has consented to a sign-in so far
 ├─ UpstreamUnavailable         a provider does not answer
 ├─ Stale                       what was read has changed since (C2.6)
@@ -67,6 +69,8 @@ __all__ = [
     "MethodRefused",
     "ProviderNotFound",
     "ProvidersAbsent",
+    "PushNotFound",
+    "PushUnavailable",
     "Rejected",
     "RootForbidden",
     "RouteNotFound",
@@ -303,6 +307,18 @@ class ProvidersAbsent(TowlineError):
     """This server was started without anybody who knows models and keeps keys."""
 
     code: ClassVar[str] = "capability_unavailable"
+
+
+class PushUnavailable(TowlineError):
+    """This server cannot call anybody; `reason` says what is missing."""
+
+    code: ClassVar[str] = "capability_unavailable"
+
+
+class PushNotFound(TowlineError):
+    """There is no such device, or it is not this user's; both look the same (C2.9)."""
+
+    code: ClassVar[str] = "not_found"
 
 
 class ConsentPending(TowlineError):

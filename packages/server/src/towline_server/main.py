@@ -27,7 +27,7 @@ from towline_server.config import Config
 from towline_server.errors import StoreError
 from towline_server.models.providers import Providers
 from towline_server.sessions.agents import Agents, AgentSpec, Connect
-from towline_server.store import attachments, idempotency, tombstones
+from towline_server.store import attachments, idempotency, push, tombstones
 from towline_server.store.sqlite_store import SqliteStore, open_store
 from towline_server.store.writer import CommitHook
 from towline_server.stream.connection import StreamProtocol
@@ -80,6 +80,8 @@ class Ready:
     """Its address for other devices."""
     code: str = field(repr=False)
     """A one-time code for the first device."""
+    own_code: str = field(repr=False)
+    """Another one, for a browser on this machine."""
     token: str = field(repr=False)
     """The token of `run.json`."""
     resumed: int
@@ -89,6 +91,11 @@ class Ready:
     def pairing_url(self) -> str:
         """The page, with the code in its fragment: it never reaches a server's log."""
         return f"{self.link}/#code={self.code}"
+
+    @property
+    def own_url(self) -> str:
+        """The same for a browser on this machine."""
+        return f"{self.url}/#code={self.own_code}"
 
 
 async def serve(
@@ -176,13 +183,15 @@ async def _run(
     """Resume, serve, and drain when a signal comes."""
     with _signals() as stop:
         try:
+            await built.wake_ups.start()  # before what was cut goes on, and asks again
             resumed = await built.sessions.start()
             store.announce(built.url)
             with _run_file(run_file, RunFile(url=built.url, pid=os.getpid(), token=built.token)):
-                code, _ = built.access.new_code()
+                (code, _), (own_code, _) = built.access.new_code(), built.access.new_code()
                 ready = Ready(
-                    url=built.url, link=built.link, code=code, token=built.token, resumed=resumed
-                )
+                    url=built.url, link=built.link, code=code, own_code=own_code,
+                    token=built.token, resumed=resumed,
+                )  # fmt: skip
                 sweeper = asyncio.create_task(
                     sweep(built.access, store, clock, built.sessions.trim)
                 )
@@ -195,6 +204,7 @@ async def _run(
                     sweeper.cancel()
                     await asyncio.wait({sweeper})
         finally:
+            await built.wake_ups.close()
             await built.sessions.close()
             built.access.close()
 
@@ -240,6 +250,7 @@ async def sweep(
             await store.write(partial(idempotency.prune, now_ms=now_ms))
             await store.write(partial(attachments.sweep, now_ms=now_ms))
             await store.write(partial(tombstones.prune, now_ms=now_ms))
+            await store.write(push.prune)
         except StoreError as error:
             _log.warning("Old records could not be forgotten: %s", error.message)
         await trim()

@@ -128,6 +128,33 @@ async def test_a_device_s_token_lives_on_as_long_as_it_is_used(
     assert await _me(built, token) == 401
 
 
+@pytest.mark.rules("C2.3")
+async def test_each_start_of_the_page_prolongs_a_device_s_cookie_and_no_other(
+    built: BuiltApp, clock: FakeClock
+) -> None:
+    await built.access.accounts.set_password("owner", "a long enough word")
+    code, _ = built.access.new_code()
+    device = (await _claim(built, code)).read(Claimed).token
+    page = AppClient(built, token="")
+    clock.advance(DEVICE_LIFE_S // 2)
+    headers = {"cookie": f"{built.access.cookie}={device}"}
+    asked = await page.ask("GET", "/api/auth/me", headers=headers)
+    assert asked.read(Identity).user == "owner"
+    cookie = SimpleCookie(asked.headers["set-cookie"])[built.access.cookie]
+    assert (cookie.value, cookie["max-age"]) == (device, f"{DEVICE_LIFE_S}")
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "strict", "/")
+
+    login = (await built.access.login("owner", "a long enough word")).token
+    for other in (
+        {"cookie": f"{built.access.cookie}={login}"},
+        {"authorization": f"Bearer {device}"},
+        {"authorization": f"Bearer {login}", "cookie": f"{built.access.cookie}={device}"},
+    ):
+        asked = await page.ask("GET", "/api/auth/me", headers=other)
+        assert asked.status == 200
+        assert "set-cookie" not in asked.headers
+
+
 async def test_a_token_works_when_its_use_cannot_be_noted(tmp_path: Path, clock: FakeClock) -> None:
     full = False
 

@@ -29,8 +29,10 @@ from towline_protocol import (
     Interrupt,
     Login,
     MarkRead,
+    NotePresence,
     Operation,
     Problem,
+    PushKeys,
     ReportProgress,
     Resend,
     RevertTurn,
@@ -39,6 +41,7 @@ from towline_protocol import (
     SendResult,
     SetTrust,
     StartSignIn,
+    SubscribePush,
     Text,
     UpdateSession,
     encode,
@@ -67,6 +70,7 @@ BODIES: dict[type[msgspec.Struct], msgspec.Struct] = {
     Interrupt: Interrupt(),
     Login: Login(password="a password"),
     MarkRead: MarkRead(seq=1),
+    NotePresence: NotePresence(client="a phone"),
     RevertTurn: RevertTurn(),
     RunCommand: RunCommand(),
     SetTrust: SetTrust(),
@@ -76,6 +80,13 @@ BODIES: dict[type[msgspec.Struct], msgspec.Struct] = {
     SendPrompt: SendPrompt(content=(Text(text="hello"),)),
     UpdateSession: UpdateSession(title="New", labels=("a",)),
     StartSignIn: StartSignIn(),
+    SubscribePush: SubscribePush(
+        endpoint="https://push.example.org/a",
+        keys=PushKeys(
+            p256dh="BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+            auth="BTBZMqHH6r4Tts7J_aSIgg",
+        ),
+    ),
 }
 """A body that fits, for each operation that takes one."""
 
@@ -113,6 +124,7 @@ def _path(row: Operation, session: str = "ses_0") -> str:
         .replace("{prompt}", "pmt_0")
         .replace("{turn}", "trn_0")
         .replace("{command}", "init")
+        .replace("{subscription}", "psh_0")
     )
 
 
@@ -155,6 +167,8 @@ def _problem(reply: Reply, status: int, code: str) -> Problem:
             "resend",
             "retry",
             "revert_turn",
+            "test_push",
+            "unsubscribe_push",
             "withdraw_prompt",
         }
     ),

@@ -19,7 +19,10 @@ from towline_protocol import (
     Operation,
     PermissionRequested,
     Problem,
+    PushKeys,
+    PushSubscription,
     SessionId,
+    SubscribePush,
     Text,
 )
 from towline_server.build import BuiltApp
@@ -27,6 +30,14 @@ from towline_server.testing import AppClient, open_test_app, sign_in
 
 SECRET = "zebrafish"
 FILE = f"what only ann knows: {SECRET}".encode()
+
+DEVICE = SubscribePush(
+    endpoint=f"https://push.example.org/{SECRET}",
+    keys=PushKeys(
+        p256dh="BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        auth="BTBZMqHH6r4Tts7J_aSIgg",
+    ),
+)
 
 owned = pytest.mark.parametrize(
     "name", [n for n, row in OPERATIONS.items() if "{" in row.path and not row.admin]
@@ -81,6 +92,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
         asked = [*(await ann.view(session)).permissions]
         await ann.ask("POST", "/api/files", FILE, headers={"content-type": "text/plain"})
         token = await ann.ask("POST", "/api/auth/tokens", CreateToken(name=f"{SECRET} bot"))
+        pushed = await ann.ask("POST", "/api/push/subscriptions", DEVICE)
         view = await ann.view(session)
         assert view.turn is not None
         ids = {
@@ -94,6 +106,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
             "file": hashlib.sha256(FILE).hexdigest(),
             "token": token.read(NewToken).id,
             "user": "ann",
+            "subscription": pushed.read(PushSubscription).id,
         }
         yield House(built, ann, eve, ids)
 

@@ -340,6 +340,8 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_before_it_is_mended(
         "DROP INDEX sessions_by_parent",
         "ALTER TABLE sessions DROP COLUMN parent",
         "DROP TABLE quarantine",
+        "DROP TABLE push_subscriptions",
+        "DROP TABLE push_outcomes",
         "DELETE FROM schema_version WHERE version >= 6",
         f"UPDATE events SET data = x'00' WHERE {_event('step_ended')}",
     )

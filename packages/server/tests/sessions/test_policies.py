@@ -170,15 +170,30 @@ def test_what_cannot_be_looked_through_is_never_trusted(
     assert not policies.trust_now(str(folder)).trusted
 
 
-def test_a_link_to_a_file_counts_by_what_it_leads_to(
-    policies: Policies, folder: Path, tmp_path: Path
-) -> None:
-    shared = tmp_path / "shared.toml"
+def test_a_link_to_a_file_counts_by_what_it_leads_to(policies: Policies, folder: Path) -> None:
+    shared = folder / "shared.toml"
     shared.write_text('rules = ["ask shell"]')
     (folder / ".towline" / "permissions.toml").symlink_to(shared)
     trust(policies, folder)
     shared.write_text('rules = ["allow shell"]')
     assert not policies.trust_now(str(folder)).trusted
+
+
+@pytest.mark.rules("A5.2", "A5.51", "A5.53")
+@pytest.mark.parametrize("name", ["permissions.toml", "commands/leak.md", "../.mcp.json"])
+def test_a_folder_whose_own_files_lead_outside_is_not_trusted_and_says_which(
+    policies: Policies, folder: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "far").write_text('rules = ["allow shell"]')
+    link = folder / ".towline" / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "far")
+    found = policies.trust_now(str(folder))
+    assert "leads out of the folder" in found.problems[0]
+    assert link.name in found.problems[0]
+    assert found.rules == ()
+    with pytest.raises(TrustRefused, match="leads out"):
+        policies.set_trust_now(str(folder), found.digest)
 
 
 @pytest.mark.rules("A5.47", "A5.48")

@@ -203,8 +203,11 @@ async def test_a_projects_commands_count_once_it_is_trusted_and_the_users_own_go
     assert [c.name for c in listed] == ["both", "init"]
     assert len(told) == 1
     assert "towline trust" in told[0]
-    with pytest.raises(Rejected, match="no command 'only'"):
+    with pytest.raises(Rejected, match=r"a command '/only' of its own") as refused:
         await wary.command(str(root), "only")
+    assert refused.value.reason == "untrusted_command"
+    with pytest.raises(Rejected, match="no command 'none'"):
+        await wary.command(str(root), "none")
     policies = Policies(None)
     await policies.set_trust(str(root), (await policies.trust(str(root))).digest)
     trusting = Projects((root,), commands=own, policies=policies)

@@ -12,6 +12,9 @@ import { MessageList } from "./MessageList.tsx";
 /** Open requests: nothing to show in most moments. */
 export const Requests = lazy(async () => (await import("../requests/RequestCard.tsx")).RequestCard);
 
+/** Plan, model and mode, trust: told when the page has time for it. */
+export const Dock = lazy(async () => (await import("../dock/Dock.tsx")).Dock, true);
+
 /** What a screen reader hears by itself. */
 const StatusRegion = lazy(
   async () => (await import("../shell/StatusRegion.tsx")).StatusRegion,
@@ -28,6 +31,7 @@ export function ChatPage({ chat }: { chat: Chat }) {
         {chat.loaded.value ? <MessageList chat={chat} /> : <NotLoaded chat={chat} />}
         <div class="dock">
           <MaybeRequests chat={chat} />
+          <Dock chat={chat} />
           {chat.state.value.failed !== "gone" && (
             <Composer key={chat.session} session={chat.session} chat={chat} />
           )}

@@ -5,8 +5,16 @@ import type { Chat } from "../../state/chat.ts";
 import { drafts, outbox, sendText } from "../../state/outbox.ts";
 import { IconButton } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
+import { lazy } from "../base/lazy.tsx";
+import type { Tools } from "../compose/ComposerTools.tsx";
 import { isCoarse, useComposerKeys } from "../hooks/useComposerKeys.ts";
 import { editing } from "./editing.ts";
+
+/** Files, commands and paths: there before anybody has typed a word. */
+export const ComposerTools = lazy(
+  async () => (await import("../compose/ComposerTools.tsx")).ComposerTools,
+  true,
+);
 
 /** A draft is kept when typing pauses for this long, in milliseconds. */
 const KEEP_MS = 300;
@@ -22,16 +30,25 @@ export function Composer({ session, chat }: ComposerProps) {
   const { text, field, type, clear } = useDraft(session);
   const working = chat !== null && chat.turn.value !== null;
   const closed = chat !== null && chat.current.value.closed !== null;
-  const isEmpty = text.trim() === "";
+  const tools = useRef<Tools | null>(null);
+  const [files, setFiles] = useState(0);
+  const isEmpty = text.trim() === "" && files === 0;
 
   const send = (): void => {
     if (isEmpty || closed) return;
-    drafts.write(session, text.trim());
-    sendText(session, text.trim());
+    const words = text.trim();
+    if (tools.current?.slash(words)) {
+      clear();
+      return;
+    }
+    const blocks = tools.current ? tools.current.take() : [];
+    if (!blocks) return;
+    drafts.write(session, words);
+    sendText(session, words, blocks);
     if (chat) chat.sentCount.value += 1;
     clear();
   };
-  const keys = useComposerKeys(send);
+  const keys = useComposerKeys(send, (event) => tools.current?.key(event));
   if (closed) return <p class="composer-closed">{t("compose.closed")}</p>;
   return (
     <form
@@ -47,6 +64,15 @@ export function Composer({ session, chat }: ComposerProps) {
         </p>
       )}
       <div class="composer-row">
+        <ComposerTools
+          session={session}
+          chat={chat}
+          text={text}
+          field={field}
+          handle={tools}
+          onText={type}
+          onCount={setFiles}
+        />
         <textarea
           ref={field}
           id="composer"
@@ -101,10 +127,15 @@ function useDraft(session: string | null) {
     field.current?.focus();
   }, [edit, session]);
   useEffect(() => {
-    const timer = setTimeout(() => {
+    const keep = (): void => {
       if (text !== "") drafts.write(session, text);
-    }, KEEP_MS);
-    return () => clearTimeout(timer);
+    };
+    const timer = setTimeout(keep, KEEP_MS);
+    addEventListener("pagehide", keep);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("pagehide", keep);
+    };
   }, [session, text]);
   useLayoutEffect(() => {
     const element = field.current;

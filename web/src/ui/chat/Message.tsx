@@ -1,21 +1,26 @@
 import { Component } from "preact";
-import { useState } from "preact/hooks";
 import { localeNow, t, tMaybe } from "../../core/i18n.ts";
 import { formatClock } from "../../core/time.ts";
 import { visible, visibleName } from "../../core/visible.ts";
-import { copyText } from "../../platform/clipboard.ts";
 import type { Block, Mark, Thinking } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
-import { IconButton } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
+import { lazy } from "../base/lazy.tsx";
 import { ToolCard, ToolDraft } from "../tools/ToolCard.tsx";
 import { Markdown } from "./Markdown.tsx";
+
+/** What can be done with an answer: nobody misses it in the first moment. */
+export const MessageFooter = lazy(
+  async () => (await import("../turn/MessageFooter.tsx")).MessageFooter,
+  true,
+);
 
 /** What the list shows of one entry. */
 export interface EntryProps {
   chat: Chat;
   id: string;
   role: string;
+  turn: string | null;
   content: readonly Block[];
   time: string;
   /** Whether it is still being written. */
@@ -75,7 +80,7 @@ export function UserBubble({ content, title }: { content: readonly Block[]; titl
   );
 }
 
-function AgentMessage({ chat, content, open, last, cut, undone }: EntryProps) {
+function AgentMessage({ chat, turn, content, open, last, cut, undone }: EntryProps) {
   const text = plainText(content);
   return (
     <article
@@ -93,26 +98,8 @@ function AgentMessage({ chat, content, open, last, cut, undone }: EntryProps) {
         />
       ))}
       {cut !== null && cut !== "cancelled" && <p class="cut">{t("chat.cut")}</p>}
-      {last && !open && text !== "" && <MessageActions text={text} />}
+      {last && !open && <MessageFooter chat={chat} turn={turn} text={text} />}
     </article>
-  );
-}
-
-function MessageActions({ text }: { text: string }) {
-  const [copied, setCopied] = useState(false);
-  const copy = async (): Promise<void> => {
-    if (!(await copyText(text))) return;
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1_500);
-  };
-  return (
-    <div class="message-actions">
-      <IconButton
-        icon={copied ? "check" : "copy"}
-        label={t(copied ? "copied" : "copy")}
-        onClick={() => void copy()}
-      />
-    </div>
   );
 }
 

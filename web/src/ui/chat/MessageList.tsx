@@ -31,6 +31,7 @@ function rowOf(message: MessageView, next: MessageView | undefined, busy: boolea
     key: id ?? `seq-${seq}`,
     id: id ?? "",
     role,
+    turn,
     content,
     time,
     cut,
@@ -45,6 +46,7 @@ function openRow(message: OpenMessage): Row {
   const { id, content, time } = message;
   const fixed = {
     role: "assistant",
+    turn: null,
     cut: null,
     mark: null,
     undone: false,

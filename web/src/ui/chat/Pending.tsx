@@ -2,7 +2,14 @@ import "../../core/words.later.ts";
 import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import type { Chat } from "../../state/chat.ts";
-import { drafts, dropEntry, outbox, type PromptEntry, sendAgain } from "../../state/outbox.ts";
+import {
+  contentOf,
+  drafts,
+  dropEntry,
+  outbox,
+  type PromptEntry,
+  sendAgain,
+} from "../../state/outbox.ts";
 import { editing } from "./editing.ts";
 import { UserBubble } from "./Message.tsx";
 
@@ -27,17 +34,17 @@ export function Pending({ chat }: { chat: Chat }) {
 
 /** A prompt of which the log knows nothing yet. */
 export function PendingEntry({ entry }: { entry: PromptEntry }) {
-  const { key, session, text, state, message } = entry;
+  const { key, session, text, blocks, state, message } = entry;
   const stuck = state === "refused" || state === "unknown";
   const shown = stuck || state === "sending" ? state : "accepted";
   const edit = (): void => {
     dropEntry(key);
     drafts.write(session, text);
-    editing.value = { session, text };
+    editing.value = { session, text, blocks };
   };
   return (
     <article class="entry user" aria-label={t("chat.you")}>
-      <UserBubble content={[{ type: "text", text }]} />
+      <UserBubble content={contentOf(entry)} />
       <p class={stuck ? "delivery bad" : "delivery"}>
         {t(`send.${shown}`, { message: visible(message) })}
         {stuck && (

@@ -1,4 +1,10 @@
 import { signal } from "@preact/signals";
+import type { PromptBlock } from "../../protocol/types.gen.ts";
 
 /** A text that the composer of a session should take over. */
-export const editing = signal<{ session: string | null; text: string } | null>(null);
+export const editing = signal<{
+  session: string | null;
+  text: string;
+  /** The files that went along. */
+  blocks?: readonly PromptBlock[];
+} | null>(null);

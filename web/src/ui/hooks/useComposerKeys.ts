@@ -13,15 +13,22 @@ function makesLine(): boolean {
   return chosen ? chosen === "line" : isCoarse();
 }
 
-/** The handlers of a composer's text field. */
-export function useComposerKeys(send: () => void) {
+/**
+ * The handlers of a composer's text field.
+ *
+ * @param taken whether somebody else has taken a key
+ */
+export function useComposerKeys(
+  send: () => void,
+  taken: (event: KeyboardEvent) => boolean | undefined,
+) {
   const endedAt = useRef(Number.NEGATIVE_INFINITY);
   return {
     onCompositionEnd: () => {
       endedAt.current = performance.now();
     },
     onKeyDown: (event: KeyboardEvent) => {
-      if (!sends(event, makesLine(), performance.now() - endedAt.current)) return;
+      if (taken(event) || !sends(event, makesLine(), performance.now() - endedAt.current)) return;
       event.preventDefault();
       send();
     },

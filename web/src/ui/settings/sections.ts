@@ -37,6 +37,20 @@ export const SECTIONS: readonly Section[] = [
     View: lazy(async () => (await import("./LookSection.tsx")).LookSection),
   },
   {
+    id: "devices",
+    icon: "key",
+    name: "set.devices",
+    lead: "set.devices.lead",
+    View: lazy(async () => (await import("./DevicesSection.tsx")).DevicesSection),
+  },
+  {
+    id: "device",
+    icon: "device",
+    name: "set.device",
+    lead: "set.device.lead",
+    View: lazy(async () => (await import("./OfflineSection.tsx")).OfflineSection),
+  },
+  {
     id: "account",
     icon: "shield",
     name: "set.account",

@@ -1,68 +1,96 @@
 import "../../core/words.later.ts";
-import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { t, type Word } from "../../core/i18n.ts";
+import { localeNow, t, type Word } from "../../core/i18n.ts";
 import type { LinkState } from "../../core/link.ts";
-import { type Chat, serverBuild } from "../../state/chat.ts";
+import { formatWhen } from "../../core/time.ts";
+import type { Chat } from "../../state/chat.ts";
+import { offline } from "../../state/copies.ts";
+import { declineInstall, install, installWay, offersInstall } from "../../state/install.ts";
+import { acceptLimits, isLimited } from "../../state/plain_http.ts";
+import { takeUpdate, updateReady, updating } from "../../state/update.ts";
+import { crowded } from "../../state/windows.ts";
+import { lazy } from "../base/lazy.tsx";
+
+const InstallSheet = lazy(async () => (await import("./InstallSheet.tsx")).InstallSheet);
 
 /** A connection that is back sooner was never worth a word, in milliseconds. */
 const WORTH_TELLING_MS = 2_000;
-
-/** This page's own build, as it stands in the document. */
-const ownBuild =
-  document.querySelector('meta[name="towline-build"]')?.getAttribute("content") ?? "";
 
 function troubleOf({ phase, failed }: LinkState): Word | null {
   if (failed === "contract_unavailable") return "link.unavailable";
   if (failed === "version_mismatch") return "link.version";
   if (failed === "gone") return "chat.missing";
   if (failed === "rejected") return "chat.failed";
+  if (crowded.value) return "link.crowded";
   if (phase === "recovering") return "link.recovering";
   if (phase === "connecting") return "link.connecting";
   return phase === "retrying" || phase === "auth_expired" ? "link.retrying" : null;
 }
 
-/** At most one line about the connection and the page itself. */
+/** At most one line: about a new build, the connection, what is shown instead, and what is held back. */
 export function Banner({ chat }: { chat: Chat | null }) {
   const trouble = chat?.loaded.value ? troubleOf(chat.state.value) : null;
   const isLong = useLasting(trouble !== null);
-  const build = serverBuild.value;
-  if (build !== null && ownBuild !== "" && !build.startsWith(ownBuild)) {
-    return (
-      <Line kind="info" action="link.reload" onAction={() => location.reload()}>
-        {t("link.update")}
-      </Line>
-    );
-  }
-  if (!chat || trouble === null || !isLong) return null;
+  if (updateReady.value) return <UpdateLine />;
   if (trouble === "link.version") {
-    return (
-      <Line kind="warn" action="link.reload" onAction={() => location.reload()}>
-        {t(trouble)}
-      </Line>
-    );
+    return <Line kind="warn" text={t(trouble)} actions={{ "link.reload": reload }} />;
   }
+  const copied = chat?.copied.value ?? null;
+  if (chat && copied !== null) {
+    const time = formatWhen(new Date(copied).toISOString(), Date.now(), localeNow());
+    const text = t("offline.copy", { time });
+    return <Line kind="warn" text={text} actions={{ retry: () => chat.retryNow() }} />;
+  }
+  if (chat && trouble !== null && isLong) {
+    return <Line kind="warn" text={t(trouble)} actions={{ retry: () => chat.retryNow() }} />;
+  }
+  if (offline.value) return <Line kind="warn" text={t("offline.none")} actions={{}} />;
+  if (isLimited.value) {
+    return <Line kind="info" text={t("http.limited")} actions={{ "http.accept": acceptLimits }} />;
+  }
+  return offersInstall.value ? <InstallLine /> : null;
+}
+
+function reload(): void {
+  location.reload();
+}
+
+function UpdateLine() {
+  if (updating.value) return <Line kind="info" text={t("link.updating")} actions={{}} />;
+  const actions = { "link.reload": () => void takeUpdate() };
+  return <Line kind="info" text={t("link.update")} actions={actions} />;
+}
+
+function InstallLine() {
+  const [shows, setShows] = useState(false);
+  const begin = (): void => {
+    if (installWay.peek() === "offer") void install();
+    else setShows(true);
+  };
+  const actions = { "install.do": begin, "install.later": declineInstall };
   return (
-    <Line kind="warn" action="retry" onAction={() => chat.retryNow()}>
-      {t(trouble)}
-    </Line>
+    <>
+      <Line kind="info" text={t("install.offer")} actions={actions} />
+      {shows && <InstallSheet onClose={() => setShows(false)} />}
+    </>
   );
 }
 
 interface LineProps {
   kind: "info" | "warn";
-  action: Word;
-  onAction: () => void;
-  children: ComponentChildren;
+  text: string;
+  actions: Partial<Record<Word, () => void>>;
 }
 
-function Line({ kind, action, onAction, children }: LineProps) {
+function Line({ kind, text, actions }: LineProps) {
   return (
     <div class={`banner ${kind}`} role="status">
-      <span>{children}</span>
-      <button type="button" class="link-button" onClick={onAction}>
-        {t(action)}
-      </button>
+      <span>{text}</span>
+      {Object.entries(actions).map(([word, act]) => (
+        <button key={word} type="button" class="link-button" onClick={act}>
+          {t(word as Word)}
+        </button>
+      ))}
     </div>
   );
 }

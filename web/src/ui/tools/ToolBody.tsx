@@ -1,10 +1,11 @@
-import "../../core/words.later.ts";
+import "../../core/words.code.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { localeNow, t, tMaybe } from "../../core/i18n.ts";
 import { formatClock } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
-import type { CallView, Decision, FileChange, ToolCall } from "../../protocol/types.gen.ts";
-import { Diff } from "./Diff.tsx";
+import type { CallView, Decision, ToolCall } from "../../protocol/types.gen.ts";
+import { go } from "../../state/router.ts";
+import { Changes } from "../turn/Changes.tsx";
 import { FOLD_UNITS, outputOf, prettyArguments } from "./tool_text.ts";
 
 /** What a tool card shows when it is opened. */
@@ -25,7 +26,12 @@ export function ToolBody({ call, block }: { call: CallView | undefined; block: T
         label={isCommand ? visible(call.tool) : t("tool.arguments")}
         text={visible(isCommand ? (call.preview?.text ?? "") : prettyArguments(call.arguments))}
       />
-      {call.changes.length > 0 && <Changes changes={call.changes} />}
+      {call.changes.length > 0 && (
+        <section>
+          <p class="label">{t("tool.changes")}</p>
+          <Changes changes={call.changes} />
+        </section>
+      )}
       {(output !== "" || running) && (
         <LongText
           label={t(isCommand ? "tool.output" : "tool.result")}
@@ -35,6 +41,7 @@ export function ToolBody({ call, block }: { call: CallView | undefined; block: T
       )}
       {output === "" && call.status === "completed" && <p class="quiet">{t("tool.empty")}</p>}
       <ExitCode call={call} />
+      {call.child && <Child session={call.child} />}
       {call.decision && <Receipt decision={call.decision} />}
     </div>
   );
@@ -57,19 +64,13 @@ function Receipt({ decision }: { decision: Decision }) {
   );
 }
 
-function Changes({ changes }: { changes: readonly FileChange[] }) {
+function Child({ session }: { session: string }) {
   return (
-    <section>
-      <p class="label">{t("tool.changes")}</p>
-      {changes.map((change, place) => (
-        <div key={place} class="change">
-          <p class="change-path">
-            {visible(change.path)} <span class="quiet">{visible(change.kind)}</span>
-          </p>
-          {change.diff && <Diff text={change.diff} />}
-        </div>
-      ))}
-    </section>
+    <p>
+      <button type="button" class="link-button" onClick={() => go({ page: "chat", session })}>
+        {t("child.open")}
+      </button>
+    </p>
   );
 }
 

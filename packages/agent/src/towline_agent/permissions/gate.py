@@ -8,7 +8,6 @@ import msgspec
 from towline_agent.permissions.part import Part
 from towline_agent.permissions.policy import Policy
 from towline_agent.permissions.rules import Rule, exact_rule, match, might_match, names_something
-from towline_agent.permissions.secret import is_secret
 from towline_protocol import Option
 
 __all__ = ["OPTIONS_ASKED", "Case", "Verdict", "judge", "offered_options"]
@@ -136,9 +135,12 @@ def _lets_pass(rule: Rule, part: Part) -> bool:
     """Whether a rule is explicit enough for a part that calls for caution."""
     if part.firm or not names_something(rule):
         return False
-    if part.kind == "path" and is_secret(part.subject):
-        assert rule.pattern is not None
-        return is_secret(rule.pattern.removeprefix("=")) or rule.pattern.startswith("=")
+    if part.kind == "path":
+        from towline_agent.permissions.secret import is_secret  # few rules come so far
+
+        if any(is_secret(name) for name in (part.subject, *part.also)):
+            assert rule.pattern is not None
+            return is_secret(rule.pattern.removeprefix("=")) or rule.pattern.startswith("=")
     return True
 
 

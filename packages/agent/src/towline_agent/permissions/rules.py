@@ -4,8 +4,6 @@ import functools
 import itertools
 import os
 import re
-import shlex
-import unicodedata
 from typing import Final
 
 import msgspec
@@ -35,7 +33,7 @@ _SHAPE: Final = r"(?s)(\S+) ([^\s(]+)(?:\((.*)\))?"
 """The pattern goes to the last bracket, so it may hold brackets, spaces and line ends itself."""
 _UNCERTAIN: Final = frozenset("$`*?[…")
 """What a word may hold of which only the run tells what it is."""
-_BLANK: Final = re.compile(r"[*?~/\s.]*")
+_BLANK: Final = r"[*?~/\s.]*"
 """A pattern of nothing but these names nothing in particular."""
 
 
@@ -95,7 +93,7 @@ def names_something(rule: Rule) -> bool:
 
     `allow read_file` and `allow read_file(**)` name nothing, so a secret file still asks.
     """
-    return rule.pattern is not None and _BLANK.fullmatch(rule.pattern) is None
+    return rule.pattern is not None and re.fullmatch(_BLANK, rule.pattern) is None
 
 
 def match(
@@ -177,6 +175,8 @@ def _fits_path(pattern: str, subject: str, root: str, wide: bool) -> bool:
 
 def _fold(text: str) -> str:
     """A name as a file system sees it that knows no case and one form of each letter."""
+    import unicodedata  # for rules that ask or deny
+
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -211,6 +211,8 @@ def _fits_command(pattern: str, subject: str, wide: bool) -> bool:
 
 
 def _words(command: str) -> tuple[str, ...]:
+    import shlex  # for rules of commands alone
+
     try:
         return tuple(shlex.split(command))
     except ValueError:  # an open quote: then the words are what stands between spaces

@@ -8,7 +8,7 @@ from typing import Final
 
 from towline_agent.permissions.part import Part
 
-__all__ = ["is_control", "is_hook", "is_secret", "may_be_secret", "path_part"]
+__all__ = ["SECRET_GLOBS", "is_control", "is_hook", "is_secret", "may_be_secret", "path_part"]
 
 _SECRET_NAMES: Final = (
     ".env*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdbx",
@@ -32,6 +32,8 @@ _SECRET_FOLDERS: Final = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store"}
 )
 """All in these counts as secret."""
+SECRET_GLOBS: Final = (*_SECRET_NAMES, *(f"{name}/**" for name in sorted(_SECRET_FOLDERS)))
+"""All of them as patterns, for a look that somebody else takes."""
 _PATTERN_FOLDERS: Final = (*sorted(_SECRET_FOLDERS), ".git")
 """Folders that no pattern may look into: git's holds a file with passwords too."""
 _SECRET_PLACE: Final = re.compile(
@@ -54,8 +56,10 @@ _HOOKS: Final = re.compile(r"(.*/)?(\.git(/.*)?|\.gitmodules|\.husky(/.*)?)")
 
 def _fold(path: str) -> str:
     """A path as any file system may see it: no case, one form of each letter, no empty segment."""
-    shown = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")  # as on HFS+
-    text = unicodedata.normalize("NFKC", shown).casefold()
+    text = path.lower()
+    if not path.isascii():
+        shown = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")  # as on HFS+
+        text = unicodedata.normalize("NFKC", shown).casefold()
     return re.sub(r"/(\.?/)+", "/", text).removeprefix("./").rstrip("/")
 
 
@@ -76,6 +80,11 @@ def is_secret(path: str) -> bool:
         return False
     if name in _SECRET_FOLDERS or not _SECRET_FOLDERS.isdisjoint(folders):
         return True
+    return _is_secret_name(name)
+
+
+@functools.lru_cache(maxsize=4096)  # folders are full of the same names
+def _is_secret_name(name: str) -> bool:
     return _secret_name().fullmatch(name) is not None
 
 
@@ -125,7 +134,7 @@ def path_part(
     Args:
         subject: The real path, links followed: relative to the root, absolute when it lies outside.
         effect: `read` or `write`.
-        also: The path as it was written, when that is another one.
+        also: Its other names: the path as it was written, a secret file that is the same one.
         grants: Real, absolute paths outside the root that it reaches once it is allowed.
         caution: A caution of the caller's own, told when there is no graver one.
     """
@@ -135,7 +144,7 @@ def path_part(
     if firm:
         found = f"{subject!r} decides what is allowed in this project, or what is started."
     elif any(is_secret(name) for name in names):
-        found = f"{subject!r} may hold secrets."
+        found = _tell_secret(subject, next(name for name in names if is_secret(name)))
     elif effect != "read" and any(is_hook(name) for name in names):
         found = f"git runs what stands in {subject!r}."
     elif subject.startswith("/"):
@@ -149,3 +158,8 @@ def path_part(
         also=also,
         grants=grants,
     )
+
+
+def _tell_secret(subject: str, name: str) -> str:
+    known = "" if name == subject else f": it is also called {name!r}"
+    return f"{subject!r} may hold secrets{known}."

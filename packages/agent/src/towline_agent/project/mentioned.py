@@ -1,12 +1,12 @@
 """Files that go to a model with no call of a tool, so that nobody is asked about them (A5.67)."""
 
-import os
 from collections.abc import Callable
 
 from towline_agent.errors import ToolDenied
 from towline_agent.permissions.secret import is_secret
 from towline_agent.workspaces.base import FileData, Workspace
 from towline_agent.workspaces.threads import FILES
+from towline_agent.workspaces.twin import follow
 
 __all__ = ["SecretFile", "read_unasked"]
 
@@ -18,7 +18,7 @@ class SecretFile(ToolDenied):
 async def read_unasked(
     workspace: Workspace, path: str, *, secret: Callable[[str], bool] = is_secret
 ) -> FileData:
-    """A file, unless it may hold secrets: by its own name, or by the one that a link leads to.
+    """A file, unless it may hold secrets: by its own name, or by another that it has by a link.
 
     Args:
         workspace: Where it stands.
@@ -31,14 +31,7 @@ async def read_unasked(
         ToolError: It cannot be read.
     """
     root = workspace.root
-    leads = await FILES.run(lambda: _follow(root, path))
-    if secret(path) or secret(leads):
+    lead = await FILES.run(lambda: follow(root, path, secret))
+    if secret(path) or secret(lead.real) or lead.twin is not None:
         raise SecretFile(f"{path!r} may hold secrets, so it is not shown unasked.")
     return await workspace.read(path)
-
-
-def _follow(root: str, path: str) -> str:
-    try:
-        return os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - `pathlib` refuses no NUL
-    except ValueError:  # no path at all, which reading tells
-        return path

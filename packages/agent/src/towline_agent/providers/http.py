@@ -11,7 +11,7 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from time import monotonic
+from types import TracebackType
 from typing import Final
 
 import aiohttp
@@ -106,7 +106,10 @@ class HttpTransport:
         try:
             response = await _head(session, call, quiet_s)
             try:
-                body = await self._read(response, on_event, _Quiet(quiet_s))
+                if response.status in _OK:
+                    body = await self._receive(response, on_event, _Quiet(quiet_s, call.idle_s))
+                else:
+                    body = await _read_error(response)
             except BaseException:
                 response.close()  # at once: nobody works on for us (A3.11)
                 raise
@@ -118,20 +121,25 @@ class HttpTransport:
             if session.closing:
                 await session.close_if_idle()
 
-    async def _read(
+    async def _receive(
         self,
         response: aiohttp.ClientResponse,
         on_event: Callable[[SseEvent], bool] | None,
         quiet: "_Quiet",
     ) -> bytes:
-        if response.status not in _OK:
-            return await _read_error(response)
-        if on_event is None:
-            return await _read_document(response, b"", quiet)
-        head = await _read_head(response, quiet)
-        if is_document(head):
-            return await _read_document(response, head, quiet)
-        await self._read_events(response, head, _Stream(on_event, quiet))
+        """An answer's body; empty for a stream of events, which are told."""
+        _stop_idle_timer(response)
+        stream = None if on_event is None else _Stream(on_event, quiet)
+        try:
+            with quiet:
+                head = b"" if stream is None else await _read_head(response, quiet)
+                if stream is None or is_document(head):
+                    return await _read_document(response, head, quiet)
+                await self._read_events(response, head, stream)
+        except TimeoutError as error:
+            if stream is None or not stream.done:
+                raise TransportFailed("idle") from error
+            response.close()  # What matters has come. A stream that does not end is ended here.
         return b""
 
     async def _read_events(
@@ -156,16 +164,11 @@ class HttpTransport:
         content = response.content
         if content.at_eof():
             return True
-        limit = TimeLimit(self._drain_s)
-        try:
-            with limit:
-                while chunk := await content.readany():
-                    if not stream.tell(chunk):
-                        return False
-        except (aiohttp.ClientError, OSError):  # a TimeoutError is an OSError
-            # What matters has come. A stream that does not end is ended here.
-            if limit.expired:
-                response.close()
+        stream.quiet.end_within(self._drain_s)
+        with suppress(aiohttp.ClientError, OSError):  # what matters has come
+            while chunk := await content.readany():
+                if not stream.tell(chunk):
+                    return False
         return True
 
     def leave_parent(self) -> None:
@@ -216,25 +219,51 @@ class HttpTransport:
 
 
 class _Quiet:
-    """How long no word of an answer has come, whatever else keeps the line warm.
+    """How long nothing of an answer may come, and how long no word, whatever else keeps it warm.
 
-    It needs no timer: where nothing comes at all, the idle limit ends the wait.
+    In its block `TimeoutError` is raised where nothing comes at all. Its one timer is moved with
+    each chunk; aiohttp's own limit would make a new one for each.
     """
 
-    __slots__ = ("_quiet_s", "_since")
+    __slots__ = ("_idle", "_idle_s", "_quiet_s", "_since")
 
-    def __init__(self, quiet_s: float) -> None:
+    def __init__(self, quiet_s: float, idle_s: float) -> None:
         self._quiet_s = quiet_s
-        self._since = monotonic()
+        self._idle_s = idle_s
+        self._idle = TimeLimit(idle_s)
+        self._since = 0.0
+
+    def __enter__(self) -> None:
+        self._idle.__enter__()
+        self.end()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._idle.__exit__(kind, error, trace)
 
     def end(self) -> None:
         """Say that a word has come."""
-        self._since = monotonic()
+        self._since = self._idle.restart(self._idle_s)
 
     def check(self) -> None:
         """Say that something else has come; fails once that is too long."""
-        if monotonic() - self._since > self._quiet_s:
+        if self._idle.restart(self._idle_s) - self._since > self._quiet_s:
             raise TransportFailed("no_answer", f"Nothing for {self._quiet_s:g} seconds.")
+
+    def end_within(self, seconds: float) -> None:
+        """Say that all has come, and how much longer one waits for the end of the line."""
+        self._idle.restart(seconds)
+
+
+def _stop_idle_timer(response: aiohttp.ClientResponse) -> None:
+    """Say to aiohttp that we watch the rest of an answer ourselves."""
+    connection = response.connection
+    if connection is not None and connection.protocol is not None:
+        connection.protocol.read_timeout = None
 
 
 async def _head(session: ClientSession, call: HttpCall, quiet_s: float) -> aiohttp.ClientResponse:
@@ -301,9 +330,9 @@ class _Stream:
 
     def __init__(self, on_event: Callable[[SseEvent], bool], quiet: _Quiet) -> None:
         self._decoder = SseDecoder()
+        self.done = False
+        self.quiet = quiet
         self._on_event = on_event
-        self._quiet = quiet
-        self._done = False
         self._size = 0
 
     def tell(self, chunk: bytes) -> bool:
@@ -312,18 +341,18 @@ class _Stream:
             events = self._decoder.feed(chunk)
         except ProtocolError as error:
             raise TransportFailed("too_large", error.message) from error
-        on_event, done = self._on_event, self._done
+        on_event, done = self._on_event, self.done
         for event in events:
             done = on_event(event)
-        self._done = done
-        if events:
-            self._quiet.end()
-        else:
-            self._quiet.check()
+        self.done = done
+        if events and not done:
+            self.quiet.end()
+        elif not done:
+            self.quiet.check()
         self._size += len(chunk)
         if self._size > _MAX_STREAM:
             raise TransportFailed("too_large", f"More than {_MAX_STREAM} bytes came.")
-        return self._done
+        return done
 
     def end(self) -> None:
         """End a stream.

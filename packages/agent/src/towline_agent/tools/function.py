@@ -10,8 +10,6 @@ from typing import Any, Final, Protocol, TypeVar, overload, runtime_checkable
 
 import msgspec
 
-from towline_agent.tools.arguments import parse_arguments
-from towline_agent.tools.mismatch import find_mismatch, read_schema
 from towline_agent.tools.result import to_output
 from towline_agent.tools.schema import misfit, read_parameters
 from towline_agent.tools.tool import EFFECTS, Look, Tool, ToolContext, ToolOutput
@@ -149,6 +147,10 @@ def make_tool(
     Raises:
         UsageError: The name, the schema or a fact is bad.
     """
+    # As in `schema`: with the first tool, not with the library.
+    from towline_agent.tools.arguments import parse_arguments
+    from towline_agent.tools.mismatch import find_mismatch, read_schema
+
     parameters = read_schema(schema, check_name(name))
 
     def check(text: str) -> dict[str, Any]:

@@ -1,15 +1,11 @@
 """Answers of a given type (A4.60)."""
 
-import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar, cast, overload
 
 import msgspec
 
 from towline_agent.errors import ToolInputInvalid
-from towline_agent.tools.arguments import parse_arguments
-from towline_agent.tools.mismatch import find_mismatch
 from towline_agent.tools.schema import describe_schema, read_parameters
 from towline_protocol import UsageError
 
@@ -22,14 +18,6 @@ _VALUE: Final = "value"
 """The one property of the object that holds an answer which is no object."""
 _NAME: Final = "answer"
 _DEFINITIONS: Final = "#/$defs/"
-_TRIES: Final = 1_000
-"""Places of an answer where JSON may begin; a text with more of them is no answer."""
-
-_FENCED: Final = r"(?ms)^ {0,3}```[^\n`]*\n(.*?)^ {0,3}```"
-_BEGIN: Final = r"[{\[]"
-_IS_JSON: Final = r"\{\s*[\"}]|\[[\s\[]*[\"{]|\[\s*\[[\s\[]*\d"
-"""How something begins that is meant as JSON, and no bracket in a sentence."""
-
 _JSON_TYPES: Final[dict[type, str]] = {
     str: "string",
     bool: "boolean",
@@ -37,10 +25,6 @@ _JSON_TYPES: Final[dict[type, str]] = {
     float: "number",
     type(None): "null",
 }
-
-
-class _Broken(Exception):
-    """JSON that begins and breaks off."""
 
 
 class OutputSpec(msgspec.Struct, Generic[_T], frozen=True, kw_only=True):
@@ -102,6 +86,8 @@ class OutputSpec(msgspec.Struct, Generic[_T], frozen=True, kw_only=True):
     @property
     def instruction(self) -> str:
         """What to tell a model whose provider takes no schema."""
+        import json  # as below
+
         return (
             "Your final answer must be one JSON object that fits this JSON Schema, and nothing "
             f"else, no words and no code fence:\n{json.dumps(self.schema, ensure_ascii=False)}"
@@ -113,14 +99,18 @@ class OutputSpec(msgspec.Struct, Generic[_T], frozen=True, kw_only=True):
         Raises:
             ToolInputInvalid: There is none that fits; the message says what was expected.
         """
+        import json  # for whoever wants a typed answer, not for all who import the library
+
+        from towline_agent.tools.answer import BrokenOff, find_values
+
         problem, whole = "it holds no JSON", True
         try:
-            for candidate in _candidates(text):
+            for candidate in find_values(text):
                 try:
                     return self._read(candidate)
                 except ToolInputInvalid as error:
                     problem = error.message
-        except _Broken as error:
+        except BrokenOff as error:
             problem, whole = str(error), False
         if whole or self._exact["properties"][_VALUE].get("type") == "string":
             try:  # words alone are an answer where words are wanted
@@ -148,6 +138,9 @@ class OutputSpec(msgspec.Struct, Generic[_T], frozen=True, kw_only=True):
                 raise error from error.__cause__
 
     def _convert(self, text: str, *, bare: bool = True) -> _T:
+        from towline_agent.tools.arguments import parse_arguments
+        from towline_agent.tools.mismatch import find_mismatch
+
         whole = f'{{"{_VALUE}": {text}}}' if bare else text
         try:
             raw = parse_arguments(whole)
@@ -159,48 +152,6 @@ class OutputSpec(msgspec.Struct, Generic[_T], frozen=True, kw_only=True):
         except RecursionError:
             problem = "it is nested too deeply"
         raise ToolInputInvalid(problem if self.wrapped else problem.replace(f"$.{_VALUE}", "$"))
-
-
-def _candidates(text: str) -> Iterator[str]:
-    """The JSON values in an answer, the likeliest first.
-
-    Raises:
-        _Broken: One begins and breaks off, so a value within it would be taken for the whole.
-    """
-    bare = text.strip()
-    yield from (bare,) if _is_whole(bare) else ()
-    for fenced in reversed(re.findall(_FENCED, text)):
-        yield from (fenced.strip(),) if _is_whole(fenced.strip()) else ()
-    yield from reversed(list(_scan(text)))
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _scan(text: str) -> Iterator[str]:
-    decoder = json.JSONDecoder()
-    bracket, is_json = re.compile(_BEGIN), re.compile(_IS_JSON)
-    at = 0
-    for _ in range(_TRIES):
-        found = bracket.search(text, at)
-        if found is None:
-            return
-        begin = found.start()
-        try:
-            _, at = decoder.raw_decode(text, begin)
-        except RecursionError:
-            return
-        except json.JSONDecodeError as error:
-            if is_json.match(text, begin):
-                raise _Broken(f"{error.msg} at character {error.pos}") from error
-            at = begin + 1
-        else:
-            yield text[begin:at]
 
 
 def _unwrap(schema: dict[str, Any]) -> dict[str, Any] | None:

@@ -6,7 +6,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from towline_agent.errors import ToolInputInvalid
-from towline_agent.tools.arguments import parse_arguments
 from towline_agent.tools.tool import ToolContext
 from towline_protocol import Signature, read_signature
 
@@ -81,6 +80,9 @@ def _describe_type(kind: Any) -> str:
 
 
 def _checker(signature: Signature, tool: str) -> Callable[[str], dict[str, Any]]:
+    # JSON is read by whoever makes a tool, not by all who import the library.
+    from towline_agent.tools.arguments import parse_arguments
+
     def check(text: str) -> dict[str, Any]:
         raw = parse_arguments(text)
         try:

@@ -1,6 +1,5 @@
 """The workspace seam: where tools touch files and processes."""
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, Self
 
@@ -10,9 +9,11 @@ from towline_protocol import FileChange, Process
 
 __all__ = [
     "ABSENT",
+    "Deed",
     "DirEntry",
     "Edit",
     "FileData",
+    "Intent",
     "Keeper",
     "MakeDir",
     "Move",
@@ -30,6 +31,8 @@ ABSENT: Final = ""
 
 def hash_bytes(data: bytes) -> str:
     """The content hash that edits, previews and checkpoints use: SHA-256 in hex."""
+    import hashlib  # for who works with files: it brings OpenSSL along
+
     return hashlib.sha256(data).hexdigest()
 
 
@@ -115,6 +118,35 @@ Edit = Put | MakeDir | Remove | Move
 """One change of files."""
 
 
+class Deed(msgspec.Struct, frozen=True, kw_only=True):
+    """What one edit is about to do, as a keeper is told it; its paths are real ones."""
+
+    number: int
+    """Its place in the batch; one that is told again takes the place of what was told before."""
+    kind: str
+    """`put`, `dir`, `remove` or `move`."""
+    path: str
+    """Where."""
+    target: str = ""
+    """To where something moves."""
+    hash: str = ""
+    """The hash of a file that is written."""
+    mode: int | None = None
+    """Its permission bits; `None` for those it has, or the usual ones of a new file."""
+    expect: str | None = None
+    """The hash that it must have before, `ABSENT` for none; `None` for any."""
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a batch of edits is about to do: enough to make it whole after a crash (A5.12)."""
+
+    prefix: str
+    """How the names begin under which it puts things aside, beside what they stood at; it tells
+    this batch from all others."""
+    deeds: tuple[Deed, ...]
+    """What is told for the first time, or in another way than before."""
+
+
 class Keeper(Protocol):
     """Told of every path that edits touch; keeps what is needed to undo them (A5.71).
 
@@ -124,8 +156,8 @@ class Keeper(Protocol):
     that moves or goes, are named by themselves, and so are the places they move to.
     """
 
-    def before(self, paths: tuple[str, ...]) -> None:
-        """Keep what stands at these, nothing included, before it changes.
+    def before(self, paths: tuple[str, ...], intent: Intent) -> None:
+        """Keep what stands at these, nothing included, before it changes, and what is meant to be.
 
         For one batch it may be called more than once, never for the same path. What it raises ends
         the batch with nothing changed.
@@ -134,6 +166,15 @@ class Keeper(Protocol):
 
     def after(self, paths: tuple[str, ...]) -> None:
         """Take note of what stands at all of these now; not called when the batch failed."""
+        ...
+
+    def settled(self, *, whole: bool) -> None:
+        """The batch is over.
+
+        Args:
+            whole: Whether it is wholly done or wholly undone, and nothing stands aside any more;
+                else the disk let it be neither.
+        """
         ...
 
     def ran(self, line: str) -> int:

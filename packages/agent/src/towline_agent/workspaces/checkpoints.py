@@ -10,6 +10,7 @@ import msgspec
 
 from towline_agent.errors import ToolError
 from towline_agent.workspaces.going_back import RevertPlan, Step, Touch, plan_revert
+from towline_agent.workspaces.journal import cut_batches
 from towline_agent.workspaces.keeper import TurnKeeper, read_state
 from towline_agent.workspaces.reverting import (
     HalfDone,
@@ -76,8 +77,8 @@ class Checkpoints:
     Args:
         folder: Where it is kept, outside of every root; made at the first touch.
         now_ms: Milliseconds since 1970.
-        on_write: Called with the path before each change that a revert makes, with none before its
-            end; a seam for crash tests.
+        on_write: Called with the path before each change that a revert or a mending makes, with
+            none before a revert's end; a seam for crash tests.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Checkpoints:
 
     def keeper(self, session: str, turn: str, root: str) -> TurnKeeper:
         """What keeps the files that a turn touches; nothing is written before it does."""
-        return TurnKeeper(self.vault, Tree(root), session, turn, self._now_ms)
+        return TurnKeeper(self.vault, self._tree(root), session, turn, self._now_ms)
 
     def turns(self, session: str) -> list[KeptTurn]:
         """The turns of a conversation that did something, oldest first.
@@ -179,6 +180,7 @@ class Checkpoints:
         empty = RevertOutcome(turn=turns[0])
         if not self.vault.there:
             return empty
+        self._mend(session)  # one that the disk let neither be done nor undone
         for _ in range(_TRIES):
             try:
                 return self._try(session, empty, turns, skip_conflicts, rewinds)
@@ -205,9 +207,14 @@ class Checkpoints:
                 kept.execute("DELETE FROM revert WHERE id = ? AND done = 1", (outcome.number,))
 
     def recover(self) -> None:
-        """Go on with the reverts that the end of a process cut; once, before anything else."""
+        """Go on with what the end of a process cut; once, before anything else.
+
+        A batch of edits is as if it had not begun, or wholly done, and nothing of it stands aside;
+        a revert is done.
+        """
         if not self.vault.there:
             return
+        self._mend()
         for number, journal in unfinished(self.vault):
             if Path(journal.root).is_dir():  # else it waits for the next start
                 done = go_on(self.vault, self._tree(journal.root), number, journal)
@@ -261,6 +268,8 @@ class Checkpoints:
         forgotten = 0
         query = (
             "SELECT id FROM turn WHERE state != 'forgotten' AND id != (SELECT max(id) FROM turn) "
+            "AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.session = turn.session AND "
+            "batch.turn = turn.turn) "
             "ORDER BY (SELECT max(id) FROM turn AS other WHERE other.session = turn.session), id "
             "LIMIT 1"
         )
@@ -285,6 +294,16 @@ class Checkpoints:
     def close(self) -> None:
         """Let go of the file."""
         self.vault.close()
+
+    def _mend(self, session: str | None = None) -> None:
+        """Make the batches of edits whole that were cut, where their folder is there."""
+        with self.vault.read() as kept:
+            cut = cut_batches(kept, session)
+        cut = [batch for batch in cut if batch.number not in self.vault.live]
+        turns = dict.fromkeys((batch.session, batch.turn, batch.root) for batch in cut)
+        for named, turn, root in turns:
+            if Path(root).is_dir():
+                self.keeper(named, turn, root).mend()
 
     def _tree(self, root: str) -> Tree:
         return Tree(root, on_write=self._on_write)

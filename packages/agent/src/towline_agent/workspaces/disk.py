@@ -10,9 +10,9 @@ from typing import Final
 from towline_agent.workspaces.fence import FILE_FLAGS, FOLDER_FLAGS
 
 __all__ = [
+    "Names",
     "give_second_name",
     "move_to_free",
-    "new_name",
     "respells",
     "sync_folder",
     "write_beside",
@@ -26,16 +26,28 @@ _NO_LINKS: Final = frozenset(
 """What a file system says that has no hard links, or allows none here."""
 
 
-def new_name() -> str:
-    """A name beside a file that nothing else has."""
-    return f".towline-{secrets.token_hex(8)}"
+class Names:
+    """Names beside files that nothing else has; those of one batch begin alike."""
+
+    def __init__(self) -> None:
+        self.prefix = f".towline-{secrets.token_hex(6)}"
+        """How each of them begins; it tells this batch from all others."""
+        self._given = 0
+
+    def new(self) -> str:
+        """The next name."""
+        self._given += 1
+        return f"{self.prefix}{self._given:04x}"
 
 
-def write_beside(above: int, data: bytes, mode: int | None, like: os.stat_result | None) -> str:
-    """Write a new file in an open folder, safe on the disk; its name.
+def write_beside(
+    above: int, name: str, data: bytes, mode: int | None, like: os.stat_result | None
+) -> None:
+    """Write a new file in an open folder, safe on the disk.
 
     Args:
         above: The open folder.
+        name: Its name.
         data: Its bytes.
         mode: Its permission bits; `None` for the usual ones.
         like: A file whose owner and group it gets, where the system lets us.
@@ -43,7 +55,6 @@ def write_beside(above: int, data: bytes, mode: int | None, like: os.stat_result
     Raises:
         OSError: The disk refuses; then nothing of it is left.
     """
-    name = new_name()
     fd = os.open(name, _NEW, 0o666, dir_fd=above)
     try:
         view = memoryview(data)
@@ -61,25 +72,19 @@ def write_beside(above: int, data: bytes, mode: int | None, like: os.stat_result
         raise
     finally:
         os.close(fd)
-    return name
 
 
-def give_second_name(above: int, name: str) -> str:
+def give_second_name(above: int, name: str, kept: str) -> None:
     """Have a file stand under a new name beside too, so that it outlives what comes in its place.
 
     Where the file system has no hard links it is a copy.
-
-    Returns:
-        The new name.
     """
-    kept = new_name()
     try:
         os.link(name, kept, src_dir_fd=above, dst_dir_fd=above, follow_symlinks=False)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        return _copy_beside(above, name)
-    return kept
+        _copy_beside(above, name, kept)
 
 
 def move_to_free(old_above: int, old: str, new_above: int, new: str) -> None:
@@ -147,14 +152,13 @@ def _rename_to_free(
     os.rename(old, new, src_dir_fd=old_above, dst_dir_fd=new_above)
 
 
-def _copy_beside(above: int, name: str) -> str:
+def _copy_beside(above: int, name: str, kept: str) -> None:
     source = os.open(name, FILE_FLAGS, dir_fd=above)
     try:
         found = os.fstat(source)
         with os.fdopen(source, "rb", closefd=False) as file:
-            kept = write_beside(above, file.read(), stat.S_IMODE(found.st_mode), found)
+            write_beside(above, kept, file.read(), stat.S_IMODE(found.st_mode), found)
         times = (found.st_atime_ns, found.st_mtime_ns)
         os.utime(kept, ns=times, dir_fd=above, follow_symlinks=False)
     finally:
         os.close(source)
-    return kept

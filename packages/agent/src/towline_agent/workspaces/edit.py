@@ -4,16 +4,27 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
 from towline_agent.errors import ToolError
-from towline_agent.workspaces.base import ABSENT, Edit, Keeper, MakeDir, Move, Put, Remove
+from towline_agent.workspaces.base import (
+    ABSENT,
+    Deed,
+    Edit,
+    Intent,
+    Keeper,
+    MakeDir,
+    Move,
+    Put,
+    Remove,
+    hash_bytes,
+)
 from towline_agent.workspaces.disk import (
+    Names,
     give_second_name,
     move_to_free,
-    new_name,
     respells,
     sync_folder,
     write_beside,
@@ -52,6 +63,10 @@ def apply_edits(
     only renaming: it needs no room on the disk, and what comes back is the same file. Another name
     of a replaced file (a hard link) keeps the old content.
 
+    What the end of the process cuts is made whole by the keeper, which was told all of it first
+    (`TurnKeeper.mend`). Without a keeper there is nobody to do so: then a file is the old one or
+    the new one, but some of the batch may be done and some not, and what stands aside stays there.
+
     Raises:
         ToolDenied: A path leads outside.
         ToolError: What `Workspace.apply` names.
@@ -61,8 +76,8 @@ def apply_edits(
     batch = _Batch(fence, keeper)
     try:
         batch.check(edits)
-        for edit in edits:
-            batch.do(edit)
+        for number, edit in enumerate(edits):
+            batch.do(number, edit)
         batch.tell()
     except BaseException as error:
         batch.undo(error)
@@ -78,7 +93,10 @@ class _Batch:
         self.ledger = Ledger()
         self._fence = fence
         self._keeper = keeper
+        self._names = Names()
         self._named: dict[str, None] = {}
+        self._deeds: dict[int, Deed] = {}
+        """What the keeper was told of each edit."""
         self._undo: list[tuple[str, Callable[[], None]]] = []
         self._aside: list[str] = []
         """Real paths of what was put aside, to be removed at the end."""
@@ -99,11 +117,11 @@ class _Batch:
                 touched += self._look(edit)
             seen |= own
             above_seen |= ways
-        self._keep(touched)
+        self._keep(touched, self._new_deeds(enumerate(edits)))
 
-    def do(self, edit: Edit) -> None:
+    def do(self, number: int, edit: Edit) -> None:
         """Do the next edit."""
-        self._keep(self._look(edit))
+        self._keep(self._look(edit), self._new_deeds([(number, edit)]))
         place, *more = self._places(edit)
         try:
             match edit:
@@ -137,6 +155,7 @@ class _Batch:
             except (OSError, ToolError):
                 failed.append(shown)
         if failed:
+            self._settle(whole=False)
             raise failed_undo(failed) from cause
         self.clean()
 
@@ -151,6 +170,12 @@ class _Batch:
                         shutil.rmtree(name, dir_fd=above)
                     else:
                         os.unlink(name, dir_fd=above)
+        self._settle(whole=True)
+
+    def _settle(self, *, whole: bool) -> None:
+        if self._keeper is not None:
+            with suppress(ToolError):  # it is as it is; the next start sees to what is noted of it
+                self._keeper.settled(whole=whole)
 
     # What an edit is about
 
@@ -246,15 +271,26 @@ class _Batch:
             if not any(is_below(real, aside) for aside in self._aside)
         ]
 
-    def _keep(self, reals: Iterable[str]) -> None:
+    def _keep(self, reals: Iterable[str], deeds: tuple[Deed, ...] = ()) -> None:
         """Have the keeper keep what it was not told of yet, before it changes."""
         if self._keeper is None:
             return
         shown = dict.fromkeys(map(self._fence.show, reals))
         new = tuple(path for path in shown if path not in self._named)
-        if new:
-            self._keeper.before(new)
+        if new or (deeds and self._named):  # without a path nothing changes
+            self._keeper.before(new, Intent(prefix=self._names.prefix, deeds=deeds))
             self._named.update(dict.fromkeys(new))
+            self._deeds.update((deed.number, deed) for deed in deeds)
+
+    def _new_deeds(self, edits: Iterable[tuple[int, Edit]]) -> tuple[Deed, ...]:
+        """What edits do, where the keeper does not know it so.
+
+        One that builds on another of the batch may turn out to be about another place.
+        """
+        if self._keeper is None:
+            return ()
+        deeds = (_deed(number, edit, self._places(edit)) for number, edit in edits)
+        return tuple(deed for deed in deeds if self._deeds.get(deed.number) != deed)
 
     # Each kind of edit
 
@@ -268,7 +304,8 @@ class _Batch:
             after = Side.of(edit.data, (mode or 0) & 0o777)
             if stand is not None and stand.side.is_same(after):
                 return
-            temporary = write_beside(above, edit.data, mode, stand.found if stand else None)
+            temporary = self._names.new()
+            write_beside(above, temporary, edit.data, mode, stand.found if stand else None)
             try:
                 self._place_file(place, above, temporary, stand)
             except BaseException:
@@ -287,7 +324,8 @@ class _Batch:
             move_to_free(above, temporary, above, name)
             self._undo.append((place.shown, lambda: self._drop(place)))
             return
-        kept = give_second_name(above, name)
+        kept = self._names.new()
+        give_second_name(above, name, kept)
         self._aside.append(os.path.join(os.path.dirname(place.real), kept))
         was = os.stat(name, dir_fd=above, follow_symlinks=False)
         if file_identity(was) != file_identity(stand.found):
@@ -310,7 +348,7 @@ class _Batch:
 
     def _remove(self, edit: Remove, place: Place) -> None:
         stand = self._there(place, edit.expect)
-        kept = new_name()
+        kept = self._names.new()
         with self._fence.enter(place) as (above, name):
             os.rename(name, kept, src_dir_fd=above, dst_dir_fd=above)
             self._undo.append((place.shown, lambda: self._put_back(place, kept)))
@@ -365,6 +403,20 @@ class _Batch:
         ):
             move_to_free(new_above, new, old_above, old)
         self._aside = [_rebased(real, target.real, source.real) for real in self._aside]
+
+
+def _deed(number: int, edit: Edit, places: Sequence[Place]) -> Deed:
+    path, *more = (place.shown for place in places)
+    match edit:
+        case Put(mode=mode, expect=expect):
+            hashed = hash_bytes(edit.data)
+            return Deed(number=number, kind="put", path=path, hash=hashed, mode=mode, expect=expect)
+        case MakeDir():
+            return Deed(number=number, kind="dir", path=path)
+        case Remove(expect=expect):
+            return Deed(number=number, kind="remove", path=path, expect=expect)
+        case Move(expect=expect):
+            return Deed(number=number, kind="move", path=path, target=more[0], expect=expect)
 
 
 def _check_put(edit: Put, place: Place, stand: Stand | None) -> None:

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sqlite3
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
@@ -11,7 +11,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from towline_agent.errors import ToolError
-from towline_agent.workspaces.base import Keeper
+from towline_agent.workspaces.base import Intent, Keeper
+from towline_agent.workspaces.journal import (
+    Batch,
+    add_part,
+    close_batch,
+    cut_batches,
+    mark_done,
+    open_batch,
+)
+from towline_agent.workspaces.mending import mend_batch
 from towline_agent.workspaces.threads import FILES, run_to_the_end
 from towline_agent.workspaces.tree import State, Tree
 from towline_agent.workspaces.turn_diff import told_path
@@ -96,24 +105,26 @@ class TurnKeeper:
         self._session = session
         self._turn = turn
         self._now_ms = now_ms
+        self._batch: tuple[str, int] | None = None
+        """The batch that goes on: how it names what it puts aside, and its number."""
 
-    def before(self, paths: tuple[str, ...]) -> None:
-        """Keep what stands at these; durable when it returns.
+    def before(self, paths: tuple[str, ...], intent: Intent) -> None:
+        """Keep what stands at these, and what is meant to be; durable when it returns.
 
         Raises:
             ToolError: It cannot be kept, or is too much.
         """
-        with self._vault.write() as kept:
+        if self._batch is not None and self._batch[0] != intent.prefix:
+            self.mend()  # the last one could not be undone
+            self._batch = None
+        with self._vault.write(lasting=self._must_last(paths, intent)) as kept:
             turn = self._row(kept)
             keep = partial(self._keep, kept, _Room(EDIT_MAX_BYTES))
-            for path in paths:
-                last = self._last(kept, turn, path)
-                if last is not None and last.stamp and last.stamp == self._tree.stamp(path):
-                    continue
-                now = self._tree.look(path, keep)
-                if last is not None and now == (last.before if last.after is None else last.after):
-                    continue
-                self._insert(kept, turn, path, now)
+            states = [(path, self._keep_path(kept, turn, path, keep)) for path in paths]
+            batch = self._batch or (intent.prefix, self._open(kept, intent.prefix))
+            add_part(kept, batch[1], states, intent.deeds)
+        self._batch = batch
+        self._vault.live.add(batch[1])
 
     def after(self, paths: tuple[str, ...]) -> None:
         """Take note of what stands there now.
@@ -122,22 +133,99 @@ class TurnKeeper:
             ToolError: It cannot be kept.
         """
         with self._vault.write(lasting=False) as kept:
-            turn = self._row(kept)
-            keep = partial(self._vault.keep, kept)
-            for path in paths:
-                last = self._last(kept, turn, path)
-                if last is None:
-                    continue
-                stamp = self._tree.stamp(path)
-                now = self._tree.look(path, keep)
-                if now == last.after and (stamp == last.stamp or now.kind == "dir"):
-                    continue
-                row = (write_state(now), now.hash or None, stamp, last.id)
-                kept.execute(
-                    "UPDATE touch SET after = ?, after_hash = ?, stamp = ? WHERE id = ?", row
-                )
-                if last.after is not None:
-                    self._vault.drop(kept, [last.after.hash])
+            self._note(kept, paths)
+            if self._batch is not None:
+                mark_done(kept, self._batch[1])
+
+    def settled(self, *, whole: bool) -> None:
+        """Forget what was written down of the batch; one that is not whole waits to be mended.
+
+        Raises:
+            ToolError: It cannot be; the next start does it.
+        """
+        if self._batch is None:
+            return
+        self._vault.live.discard(self._batch[1])
+        if whole:
+            with self._vault.write(lasting=False) as kept:
+                close_batch(kept, self._batch[1])
+            self._batch = None
+
+    def mend(self) -> None:
+        """Make whole what the end of a process, or a disk that refused, left of batches of a turn.
+
+        Raises:
+            ToolError: It cannot be read or noted; it is tried again at the next start.
+        """
+        with self._vault.read() as kept:
+            cut = cut_batches(kept, self._session)
+        for batch in cut:
+            if batch.turn == self._turn and batch.number not in self._vault.live:
+                self._mend(batch)
+
+    def _mend(self, batch: Batch) -> None:
+        done = mend_batch(self._vault, self._tree, batch)
+        with self._vault.write() as kept:
+            if not done:
+                self._forget_undone(kept, batch)
+            elif not batch.done:
+                self._note(kept, batch.before)
+            close_batch(kept, batch.number)
+
+    def _forget_undone(self, kept: sqlite3.Connection, batch: Batch) -> None:
+        """What is as it was was not touched."""
+        turn = self._find(kept)
+        for path, before in batch.before.items():
+            with suppress(OSError):
+                if turn is not None and self._tree.look(path) == before:
+                    query = "DELETE FROM touch WHERE turn = ? AND path = ? AND after IS NULL"
+                    kept.execute(query, (turn, os.fsencode(path)))
+        self._vault.drop(kept, [before.hash for before in batch.before.values()])
+
+    def _must_last(self, paths: tuple[str, ...], intent: Intent) -> bool:
+        """Whether what is written down must outlive a loss of power too.
+
+        One file that is kept already is whole by itself, the old one or the new one.
+        """
+        if self._batch is not None or len(paths) != 1 or len(intent.deeds) != 1:
+            return True
+        with self._vault.read() as kept:
+            turn = self._find(kept)
+            last = None if turn is None else self._last(kept, turn, paths[0])
+        return last is None or not last.stamp or last.stamp != self._tree.stamp(paths[0])
+
+    def _open(self, kept: sqlite3.Connection, prefix: str) -> int:
+        return open_batch(kept, self._session, self._turn, self._tree.root, prefix)
+
+    def _keep_path(
+        self, kept: sqlite3.Connection, turn: int, path: str, keep: Callable[[int], str]
+    ) -> State:
+        """Keep what stands at a path, unless the turn knows it so; gives it."""
+        last = self._last(kept, turn, path)
+        known = None if last is None else last.after or last.before
+        if last is None or not last.stamp or last.stamp != self._tree.stamp(path):
+            now = self._tree.look(path, keep)
+            if now != known:
+                self._insert(kept, turn, path, now)
+            return now
+        return last.after or last.before
+
+    def _note(self, kept: sqlite3.Connection, paths: Iterable[str]) -> None:
+        """Take note of what stands at paths now."""
+        turn = self._find(kept)
+        keep = partial(self._vault.keep, kept)
+        for path in paths:
+            last = None if turn is None else self._last(kept, turn, path)
+            if last is None:
+                continue
+            stamp = self._tree.stamp(path)
+            now = self._tree.look(path, keep)
+            if now == last.after and (stamp == last.stamp or now.kind == "dir"):
+                continue
+            row = (write_state(now), now.hash or None, stamp, last.id)
+            kept.execute("UPDATE touch SET after = ?, after_hash = ?, stamp = ? WHERE id = ?", row)
+            if last.after is not None:
+                self._vault.drop(kept, [last.after.hash])
 
     def ran(self, line: str) -> int:
         """Take note of a command before it begins: what it does cannot be undone (A5.74).
@@ -193,11 +281,16 @@ class TurnKeeper:
         room.take(os.fstat(fd).st_size)
         return self._vault.keep(kept, fd)
 
-    def _row(self, kept: sqlite3.Connection) -> int:
+    def _find(self, kept: sqlite3.Connection) -> int | None:
+        """The turn's row, if it did something yet and nobody has forgotten it."""
         query = "SELECT id FROM turn WHERE session = ? AND turn = ?"
         found = kept.execute(query, (self._session, self._turn)).fetchone()
+        return None if found is None else found[0]
+
+    def _row(self, kept: sqlite3.Connection) -> int:
+        found = self._find(kept)
         if found is not None:
-            return found[0]
+            return found
         row = (self._session, self._turn, os.fsencode(self._tree.root), self._now_ms())
         done = kept.execute(
             "INSERT INTO turn (session, turn, root, time_ms) VALUES (?, ?, ?, ?)", row

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -149,6 +150,25 @@ class Tree:
         """Remove what was made ready beside a path and never came to its place."""
         with suppress(OSError), self._parent(path) as (parent, _):
             os.unlink(temp, dir_fd=parent)
+
+    def sweep(self, folder: str, prefix: str) -> None:
+        """Remove what stands in a folder under names that begin so; what can't be is left.
+
+        Args:
+            folder: Its path; empty for the root.
+            prefix: How the names begin.
+        """
+        within = f"{folder}/{prefix}" if folder else prefix
+        with suppress(OSError), self._parent(within) as (parent, _):
+            with os.scandir(parent) as found:
+                names = [entry.name for entry in found if entry.name.startswith(prefix)]
+            for name in names:
+                self._on_write(name)
+                with suppress(OSError):
+                    if _kind(parent, name) == "dir":
+                        shutil.rmtree(name, dir_fd=parent)
+                    else:
+                        os.unlink(name, dir_fd=parent)
 
     def _put(
         self,

@@ -49,6 +49,15 @@ CREATE TABLE IF NOT EXISTS step (
 );
 CREATE INDEX IF NOT EXISTS step_now ON step (now_hash);
 CREATE INDEX IF NOT EXISTS step_target ON step (target_hash);
+CREATE TABLE IF NOT EXISTS batch (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session TEXT NOT NULL, turn TEXT NOT NULL, root BLOB NOT NULL, prefix TEXT NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS batch_part (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    batch INTEGER NOT NULL REFERENCES batch (id) ON DELETE CASCADE, data BLOB NOT NULL
+);
 CREATE TABLE IF NOT EXISTS blob (
     id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE, size INTEGER NOT NULL
 );
@@ -57,6 +66,7 @@ CREATE TABLE IF NOT EXISTS piece (
     packed INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (blob, n)
 );
 """
+_VERSION: Final = 2
 _DROP_ALL: Final = """
 DELETE FROM blob WHERE NOT EXISTS (SELECT 1 FROM touch WHERE before_hash = hash)
 AND NOT EXISTS (SELECT 1 FROM touch WHERE after_hash = hash)
@@ -83,6 +93,8 @@ class Vault:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         """Where the file lies."""
+        self.live: set[int] = set()
+        """The batches of edits that go on right now, by number: nobody else may mend them."""
         self._lock = threading.RLock()
         self._open: sqlite3.Connection | None = None
 
@@ -257,9 +269,9 @@ def _prepare(found: sqlite3.Connection) -> None:
     found.execute("PRAGMA foreign_keys = ON")
     found.execute("PRAGMA synchronous = FULL")
     version: tuple[Any] = found.execute("PRAGMA user_version").fetchone()
-    if version[0] == 0:
-        found.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = 1; COMMIT;")
-    elif version[0] != 1:
+    if version[0] < _VERSION:  # each one only added tables
+        found.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+    elif version[0] != _VERSION:
         raise ToolError(
             "The checkpoints were written by a newer towline; update this one, or move the folder "
             "away."

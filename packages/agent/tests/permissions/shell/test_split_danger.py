@@ -3,6 +3,7 @@
 import pytest
 
 from towline_agent.permissions.gate import Case, Verdict, judge
+from towline_agent.permissions.ground import Ground
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.permissions.shell.split import PARTS_MAX, split_shell
 
@@ -305,10 +306,11 @@ def test_there_is_always_a_part() -> None:
 
 @pytest.mark.rules("A5.3")
 def test_a_link_that_leads_outside_is_judged_by_where_it_leads() -> None:
-    def real(path: str) -> str:
-        return path.replace(f"{ROOT}/link", "/etc")
+    class Linked(Ground):
+        def real(self, path: str) -> str:
+            return path.replace(f"{ROOT}/link", "/etc")
 
-    (_, part) = split_shell("cat link/passwd", root=ROOT, real=real)
+    (_, part) = split_shell("cat link/passwd", root=ROOT, ground=Linked())
     assert (part.subject, part.also, part.grants) == (
         "/etc/passwd",
         ("link/passwd",),

@@ -8,7 +8,7 @@ stands bare or as a part.
 import base64
 import csv
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -166,19 +166,17 @@ def _again(body: _Json) -> _Json:
     return json.loads(encode_request(request, model, AnthropicFlags(), stream=True).body)
 
 
-@pytest.mark.table
 @pytest.mark.rules("A1.16", "A2.40", "A2.41", "A2.38", "A2.43", "D23")
-def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
+def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], None]) -> None:
     bodies = {case["id"]: case["request"]["body"] for case in _cases()} | _local_bodies()
     skipped = [name for name, body in bodies.items() if _exception(body) is not None]
     compared = {name: body for name, body in bodies.items() if name not in skipped}
     wrong = [name for name, body in compared.items() if _plain(_again(body)) != _plain(body)]
-    with capsys.disabled():
-        right = len(compared) - len(wrong)
-        sys.stdout.write(
-            f"\nrecorded Messages requests: {right} of {len(compared)} equal, {len(skipped)} of "
-            f"{len(bodies)} not compared: {', '.join(EXCEPTIONS.values())}\n"
-        )
+    right = len(compared) - len(wrong)
+    show_figures(
+        f"recorded Messages requests: {right} of {len(compared)} equal, {len(skipped)} of "
+        f"{len(bodies)} not compared: {', '.join(EXCEPTIONS.values())}"
+    )
     assert wrong == []
     assert len(compared) > 40
     assert len(skipped) <= 0.05 * len(_cases())

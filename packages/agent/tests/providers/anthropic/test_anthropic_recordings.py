@@ -6,7 +6,7 @@ plain reading of the same bytes says what must have been told, and what must go 
 
 import csv
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +92,8 @@ def _result(case: _Json, split: int | None = None) -> tuple[StepResult, list[Pie
     return _decode(body, stream="body_file" in response, split=split)
 
 
-def _show(capsys: pytest.CaptureFixture[str], title: str, lines: list[str]) -> None:
-    with capsys.disabled():
-        sys.stdout.write("\n  ".join([f"\n{title}", *lines]) + "\n")
+def _show(show_figures: Callable[[str], None], title: str, lines: list[str]) -> None:
+    show_figures("\n  ".join([title, *lines]))
 
 
 def _proof(signature: str | None) -> str | None:
@@ -135,11 +134,10 @@ def _summary(result: StepResult) -> _Json:
     return summary
 
 
-@pytest.mark.table
 @pytest.mark.rules(
     "A1.13", "A1.14", "A2.20", "A2.37", "A2.38", "A2.42", "A2.43", "A2.62", "A2.63", "A3.9",
 )  # fmt: skip
-def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recording_gives_its_blocks_or_its_error(show_figures: Callable[[str], None]) -> None:
     expected = json.loads(EXPECTED.read_text())
     table: dict[str, list[int]] = {}
     wrong: list[str] = []
@@ -154,7 +152,7 @@ def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFix
     total = [sum(column) for column in zip(*table.values(), strict=True)]
     rows = [*sorted(table.items()), ("all", total)]
     _show(
-        capsys,
+        show_figures,
         "recorded Messages           cases  right",
         [f"{provider:24}  {count:5}  {right:5}" for provider, (count, right) in rows],
     )
@@ -356,9 +354,10 @@ _LOCAL_STOPS = {
 }
 
 
-@pytest.mark.table
 @pytest.mark.rules("A2.43", "A3.19")
-def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recording_of_the_embedded_server_decodes(
+    show_figures: Callable[[str], None],
+) -> None:
     lines: list[str] = []
     names = _local_names()
     assert len(names) >= 15
@@ -377,7 +376,7 @@ def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFi
         assert result.usage.output > 0
         assert result.usage.input > 0
         lines.append(f"{name:40} {result.stop_reason}, {len(result.content)} blocks")
-    _show(capsys, "recorded llama.cpp messages", lines)
+    _show(show_figures, "recorded llama.cpp messages", lines)
 
 
 @pytest.mark.rules("A2.43")

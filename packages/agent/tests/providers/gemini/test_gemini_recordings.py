@@ -6,7 +6,7 @@ reading of the same bytes says what must have been told.
 
 import csv
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +116,10 @@ def _summary(result: StepResult) -> _Json:
     }
 
 
-@pytest.mark.table
 @pytest.mark.rules(
     "A2.20", "A2.44", "A2.46", "A2.48", "A2.49", "A2.50", "A2.51", "A2.63", "A1.13", "A1.14",
 )  # fmt: skip
-def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recording_gives_its_blocks_or_its_error(show_figures: Callable[[str], None]) -> None:
     expected = json.loads(EXPECTED.read_text())
     table: dict[str, list[int]] = {}
     wrong: list[str] = []
@@ -135,8 +134,7 @@ def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFix
     total = [sum(column) for column in zip(*table.values(), strict=True)]
     rows = [*sorted(table.items()), ("all", total)]
     lines = [f"{provider:24}  {count:5}  {right:5}" for provider, (count, right) in rows]
-    with capsys.disabled():
-        sys.stdout.write("\n  ".join(["\nrecorded Gemini answers     cases  right", *lines]) + "\n")
+    show_figures("\n  ".join(["recorded Gemini answers     cases  right", *lines]))
     assert wrong == []
     assert total == [CASES, CASES]
 

@@ -6,7 +6,7 @@ of account are sampling, vendors' own keys and tools, and whether a text stands 
 
 import csv
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -192,9 +192,8 @@ def _plain_part(part: _Json) -> Any:
     return part.get("image_url") or part["text"]
 
 
-@pytest.mark.table
 @pytest.mark.rules("A1.16", "A1.17", "A2.28", "D23")
-def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
+def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], None]) -> None:
     compared, skipped, wrong = 0, 0, list[str]()
     cases = _cases()
     for case in cases:
@@ -205,12 +204,11 @@ def test_recorded_requests_come_out_as_they_were(capsys: pytest.CaptureFixture[s
         compared += 1
         if _plain(_encode(body, _messages(_input(body)))) != _plain(body):
             wrong.append(case["id"])
-    with capsys.disabled():
-        right = compared - len(wrong)
-        sys.stdout.write(
-            f"\nrecorded Responses requests: {right} of {compared} equal, "
-            f"{skipped} of {len(cases)} not compared: {', '.join(EXCEPTIONS.values())}\n"
-        )
+    right = compared - len(wrong)
+    show_figures(
+        f"recorded Responses requests: {right} of {compared} equal, "
+        f"{skipped} of {len(cases)} not compared: {', '.join(EXCEPTIONS.values())}"
+    )
     assert wrong == []
     assert skipped <= 0.05 * len(cases)
 

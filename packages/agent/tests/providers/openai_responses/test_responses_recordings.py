@@ -6,7 +6,7 @@ its items and read over by a person. Beside it the bytes themselves say what mus
 
 import csv
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +85,8 @@ def _streams() -> list[_Json]:
     return [case for case in _cases() if "body_file" in case["response"]]
 
 
-def _show(capsys: pytest.CaptureFixture[str], title: str, lines: list[str]) -> None:
-    with capsys.disabled():
-        sys.stdout.write("\n  ".join([f"\n{title}", *lines]) + "\n")
+def _show(show_figures: Callable[[str], None], title: str, lines: list[str]) -> None:
+    show_figures("\n  ".join([title, *lines]))
 
 
 def _summary(result: StepResult) -> _Json:
@@ -122,9 +121,8 @@ def _summary(result: StepResult) -> _Json:
     }
 
 
-@pytest.mark.table
 @pytest.mark.rules("A1.13", "A1.14", "A2.4", "A2.17", "A2.20", "A2.28", "A2.30", "A2.31", "A2.63")
-def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recording_gives_its_blocks_or_its_error(show_figures: Callable[[str], None]) -> None:
     expected = json.loads(EXPECTED.read_text())
     table: dict[str, list[int]] = {}
     wrong: list[str] = []
@@ -139,7 +137,7 @@ def test_every_recording_gives_its_blocks_or_its_error(capsys: pytest.CaptureFix
     total = [sum(column) for column in zip(*table.values(), strict=True)]
     rows = [*sorted(table.items()), ("all", total)]
     _show(
-        capsys,
+        show_figures,
         "recorded Responses          cases  right",
         [f"{provider:24}  {count:5}  {right:5}" for provider, (count, right) in rows],
     )
@@ -313,9 +311,10 @@ _LOCAL: dict[str, Any] = {
 }
 
 
-@pytest.mark.table
 @pytest.mark.rules("A2.4", "A2.30")
-def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_recording_of_the_embedded_server_decodes(
+    show_figures: Callable[[str], None],
+) -> None:
     names = sorted(path.name.removesuffix(".meta.json") for path in LOCAL.glob("*.meta.json"))
     asked = [name for name in names if _local(name)[0]["request"]["path"] == "/v1/responses"]
     assert asked == sorted(_LOCAL)
@@ -334,4 +333,4 @@ def test_every_recording_of_the_embedded_server_decodes(capsys: pytest.CaptureFi
         usage = [result.usage.input, result.usage.output, result.usage.cache_read]
         assert [result.stop_reason, blocks, usage] == _LOCAL[name], name
         lines.append(f"{name:40} {result.stop_reason}, {len(blocks)} blocks")
-    _show(capsys, "recorded llama.cpp responses", lines)
+    _show(show_figures, "recorded llama.cpp responses", lines)

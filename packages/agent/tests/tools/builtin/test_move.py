@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
+from towline_agent.permissions.gate import Case, judge
 from towline_agent.tools.builtin.files import read_file
 from towline_agent.tools.builtin.move import create_dir, delete_path, move_path, rename_path
 from towline_agent.tools.builtin.write import edit_file
 from towline_agent.tools.memory import MemoryContext
+from towline_agent.workspaces import walk
 from towline_agent.workspaces.base import Put, hash_bytes
 from towline_agent.workspaces.local import LocalWorkspace
 
@@ -118,6 +120,31 @@ async def test_what_is_grave_in_a_folder_is_judged_by_itself(make: Make) -> None
     looked = await context.look(delete_path, path="x", recursive=True)
     firm = {part.subject: part.firm for part in looked.parts if part.caution}
     assert firm == {"x/.towline": True, "x/.towline/rules": True, "x/id_rsa": False}
+
+
+@pytest.mark.rules("A5.67", "A5.69")
+async def test_a_folder_that_cannot_all_be_looked_at_asks_in_every_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "big" / "z").mkdir(parents=True)
+    for number in range(4):
+        (tmp_path / "big" / f"f{number}").touch()
+    (tmp_path / "big" / "z" / ".env").write_text("KEY=1\n")
+    context = MemoryContext(LocalWorkspace(tmp_path))
+    monkeypatch.setattr(walk, "WALK_MAX", 5)  # all but what stands in `z`
+    for tool, arguments in (
+        (delete_path, {"path": "big", "recursive": True}),
+        (move_path, {"source": "big", "target": "other"}),
+        (rename_path, {"path": "big", "name": "other"}),
+    ):
+        looked = await context.look(tool, **arguments)
+        case = Case(tool=tool.name, effect="write", parts=looked.parts, mode="auto")
+        verdict = judge(case)
+        assert verdict.action == "ask"
+        assert "big holds more than the 5 names that were looked at" in verdict.reason
+    monkeypatch.undo()
+    looked = await context.look(delete_path, path="big", recursive=True)
+    assert [part.subject for part in looked.parts if part.caution] == ["big/z/.env"]
 
 
 @pytest.mark.rules("A5.2")

@@ -196,3 +196,9 @@ async def test_what_gitignore_leaves_out_is_left_out_alike(
     if path == ".":
         assert ("a.log" in found) is ignored
         assert "src/deep/back.tmp" in found
+
+
+@pytest.mark.rules("A5.T2")
+def test_a_pattern_has_a_length() -> None:
+    with pytest.raises(ToolInputInvalid, match="5000 characters"):
+        search_text.check('{"pattern": "' + "x" * 5000 + '"}')

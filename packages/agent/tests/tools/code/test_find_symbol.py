@@ -94,7 +94,22 @@ async def test_more_than_a_page_says_how_to_narrow(ask: Any) -> None:
     assert len(await ask(small, find_symbol, name="load")) <= 1500
 
 
-@pytest.mark.parametrize("name", ["", "*", "..", "x" * 300])
+async def test_a_star_lists_all_that_stands_in_a_file_in_its_order(ask: Any) -> None:
+    files: dict[str, str | bytes] = {
+        "a.py": "def second_long(): pass\n\nclass A:\n    def go(self): pass\n",
+        "b.py": "def other(): pass\n",
+    }
+    context = MemoryContext(MemoryWorkspace(files))
+    lines = (await ask(context, find_symbol, name="*", path="a.py")).splitlines()
+    assert [line.split("-")[0] for line in lines] == ["a.py:1", "a.py:3", "a.py:4"]
+    everywhere = await ask(context, find_symbol, name="*")
+    assert everywhere.splitlines()[:3] == lines
+    assert "b.py:1" in everywhere
+    inside = await ask(context, find_symbol, name="A.*")
+    assert inside.splitlines() == lines[2:]
+
+
+@pytest.mark.parametrize("name", ["", " ", "..", "x" * 300])
 def test_a_name_that_names_nothing_is_refused(name: str) -> None:
     with pytest.raises(ToolInputInvalid, match="names no symbol"):
         find_symbol.check(f'{{"name": "{name}"}}')

@@ -1,5 +1,6 @@
 """Patches of both forms: read strictly, put in exactly or not at all."""
 
+import re
 from difflib import SequenceMatcher, unified_diff
 
 import pytest
@@ -54,6 +55,64 @@ def test_a_unified_diff_of_two_texts_makes_the_second_of_the_first(
 ) -> None:
     assume(before != after)
     assert _apply(before, _unified(before, after, context)) == after
+
+
+@st.composite
+def _edited(draw: st.DrawFn) -> tuple[str, str]:
+    """A text of lines that are all different, and what an edit makes of it."""
+    before = [f"line {number}\n" for number in range(draw(st.integers(1, 30)))]
+    after: list[str] = []
+    for line in before:
+        keep = draw(st.sampled_from(["keep", "keep", "keep", "drop", "change", "add"]))
+        after += {
+            "keep": [line],
+            "drop": [],
+            "change": [f"new {line}"],
+            "add": [line, f"more {line}"],
+        }[keep]
+    return "".join(before), "".join(after)
+
+
+def _miscount(patch: str, draw: st.DrawFn) -> str:
+    """The same places, with headers that promise other counts."""
+
+    def wrong(header: re.Match[str]) -> str:
+        first, old, second, new = (int(number or 1) for number in header.groups())
+        off = st.integers(-4, 4)
+        return f"@@ -{first},{max(0, old + draw(off))} +{second},{max(0, new + draw(off))} @@"
+
+    return re.sub(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", wrong, patch)
+
+
+@pytest.mark.rules("A5.12", "A5.16")
+@given(first=_edited(), second=_edited(), context=st.integers(1, 3), data=st.data())
+def test_miscounted_headers_give_what_right_ones_give(
+    first: tuple[str, str], second: tuple[str, str], context: int, data: st.DataObject
+) -> None:
+    assume(first[0] != first[1] and second[0] != second[1])
+    patch = _unified(*first, context) + _unified(*second, context).replace("/f\n", "/g\n")
+    found = parse_patch(data.draw(st.composite(lambda draw: _miscount(patch, draw))()))
+    assert [each.path for each in found] == ["f", "g"]
+    for each, (before, after) in zip(found, (first, second), strict=True):
+        assert apply_hunks(before, each.hunks) == after
+
+
+def test_a_miscounted_place_must_stand_in_the_file_exactly_once() -> None:
+    patch = "--- a/f\n+++ b/f\n@@ -3,9 +3,9 @@\n a\n-b\n+c\n"
+    assert _apply("x\na\nb\n", patch) == "x\na\nc\n"
+    with pytest.raises(ToolInputInvalid, match="stand at lines 1, 3; add context"):
+        _apply("a\nb\na\nb\n", patch)
+    with pytest.raises(ToolInputInvalid, match="has no line that stands in the file"):
+        _apply("a\n", "--- a/f\n+++ b/f\n@@ -1,0 +2,5 @@\n+c\n")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_a_new_file_is_what_stands_there_whatever_its_header_counts(count: int) -> None:
+    patch = f"--- /dev/null\n+++ b/f\n@@ -0,0 +1,{count} @@\n+one\n+two\n"
+    patch += "--- a/g\n+++ b/g\n@@ -1 +1 @@\n-x\n+y\n"
+    made, changed = parse_patch(patch)
+    assert (made.kind, changed.path) == ("add", "g")
+    assert apply_hunks("", made.hunks) == "one\ntwo\n"
 
 
 @pytest.mark.rules("A5.12")
@@ -171,7 +230,7 @@ BAD = [
     ("--- a\n+++ b", "Line 3 .its end.: expected '@@'|rename"),
     ("--- a\n+++ a\n", "Line 3 .*expected '@@'"),
     ("--- a\n+++ a\n@@ -1 +1 @@\n-x\nz", "promises 1 old and 1 new lines, and 1 and 0 follow"),
-    ("--- a\n+++ a\n@@ -1,2 +1 @@\n-x\n", "promises 2 old"),
+    ("--- a\n+++ a\n@@ -1,2 +1 @@\n x\n", "changes nothing"),
     ("--- a\n+++ a\n@@ -1,x @@\n-x\n", "Line 3 .*write it as"),
     ("--- a\n+++ a\n@@ -1 +1 @@\n x\n", "changes nothing"),
     ('--- "a"\n+++ a\n', "without quotes"),

@@ -245,6 +245,20 @@ async def test_a_regex_that_never_ends_is_ended(
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.rules("A5.9")
+@pytest.mark.parametrize("pattern", ["(a+)+$b", "^(a+)+$", "(a|aa)+$", "(.*a){30}x"])
+async def test_a_regex_that_repeats_repeats_is_ended_on_its_first_file_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    files = {"a.txt": b"words\n", "b.txt": b"a" * 200 + b"!\n", "c.txt": b"words\n"}
+    _lay(tmp_path, files)
+    monkeypatch.setattr(engine, "FILE_S", 0.2)
+    with _opened(tmp_path) as fd, pytest.raises(ToolInputInvalid) as failed:
+        await search_with_python(_query(pattern), folder=fd, files=[(name, None) for name in files])
+    assert "'b.txt'" in failed.value.message
+    assert "literal" in failed.value.message
+
+
 async def test_a_cancel_ends_the_search(tmp_path: Path) -> None:
     data = b"a" * 200 + b"!\n"
     work = search_with_python(_query("^(a+)+$"), folder=None, files=[("a.txt", data)])

@@ -1,7 +1,9 @@
 """What a browser that takes a picture can reach."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from towline_agent.tools.web.address import is_public
 from towline_agent.tools.web.gateway import PAGE_HOST, Gateway, serve_files
 from towline_agent.tools.web.testing import FakeSite, answer
 from towline_agent.tools.web.url import read_url
+from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.memory import MemoryWorkspace
 
 FILES = {
@@ -104,3 +107,30 @@ async def test_what_is_no_request_is_dropped(site: FakeSite, line: str) -> None:
     told = await ask(web(site), line)
     assert told.startswith("HTTP/1.1 403") or not told
     assert site.asked == []
+
+
+@pytest.mark.rules("A5.T13", "A5.67")
+@pytest.mark.parametrize(
+    "name", ["credentials.json", "link.json", "second.html", "client_secret_1.json"]
+)
+async def test_a_page_of_the_folder_is_served_no_secret_by_any_name(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / ".env").write_text("KEY=hidden")
+    (tmp_path / "credentials.json").write_text("hidden")
+    (tmp_path / "client_secret_1.json").write_text("hidden")
+    (tmp_path / "link.json").symlink_to(".env")
+    os.link(tmp_path / ".env", tmp_path / "second.html")
+    (tmp_path / "data.json").write_text("open")
+    workspace = LocalWorkspace(str(tmp_path))
+    told = await ask(
+        Gateway(None, serve_files(workspace, "page.html"), is_public),
+        f"GET http://{PAGE_HOST}/{name}",
+    )
+    assert told.startswith("HTTP/1.1 404")
+    assert "hidden" not in told
+    told = await ask(
+        Gateway(None, serve_files(workspace, "page.html"), is_public),
+        f"GET http://{PAGE_HOST}/data.json",
+    )
+    assert told.endswith("open")

@@ -17,6 +17,7 @@ from towline_agent.tools.memory import MemoryContext
 from towline_agent.tools.tool import Look, Tool, ToolOutput
 from towline_agent.tools.web.screenshot import MAX_EDGE, find_browser, make_screenshot
 from towline_agent.tools.web.testing import FakeSite, answer
+from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.memory import MemoryWorkspace
 from towline_agent.workspaces.processes import list_processes
 from towline_protocol import Image, PageArtifact, block_text
@@ -179,3 +180,53 @@ def test_without_a_browser_there_is_no_such_tool(
     monkeypatch.setenv("CHROMIUM", mine)
     assert find_browser() == mine
     assert "screenshot_page" in {made.name for made in builtin_tools()}
+
+
+@pytest.mark.rules("A5.T13", "A5.67", "A5.69")
+@pytest.mark.parametrize("page", ["link.html", "second.html"])
+async def test_a_picture_of_a_secret_by_another_name_is_asked_about(
+    tmp_path: Path, page: str
+) -> None:
+    (tmp_path / ".env").write_text("KEY=hidden")
+    (tmp_path / "link.html").symlink_to(".env")
+    os.link(tmp_path / ".env", tmp_path / "second.html")
+    made = make_screenshot(script(tmp_path, "exit 1"))
+    assert made.look is not None
+    context = MemoryContext(LocalWorkspace(str(tmp_path)))
+    (part,) = (await made.look(context, {"page": page})).parts
+    assert "may hold secrets" in (part.caution or "")
+
+
+@pytest.mark.rules("A5.3", "A5.31", "A5.32")
+@pytest.mark.parametrize(
+    "page",
+    [
+        "file:///etc/passwd.html", "FILE:///etc/x.html", "file:x.html", "data:text/html,x",
+        "view-source:http://x.test/", "javascript://x.html", "/etc/x.html", "../x.html",
+        "a/../../x.html", "http:/x.html", "http://[::ffff:127.0.0.1]/", "http://0x7f000001/",
+    ],
+)  # fmt: skip
+async def test_no_other_kind_of_address_is_drawn_or_asked_about(tmp_path: Path, page: str) -> None:
+    made = make_screenshot(script(tmp_path, "exit 1"))
+    assert made.look is not None
+    context = MemoryContext(LocalWorkspace(str(tmp_path)))
+    with pytest.raises(ToolInputInvalid):
+        await made.look(context, {"page": page})
+
+
+@pytest.mark.rules("A5.32", "A5.69")
+@pytest.mark.parametrize(
+    "page",
+    [
+        "http://127.0.0.1/", "http://localhost:8080/x", "http://169.254.169.254/latest/meta-data/",
+        "http://[::1]/", "http://10.0.0.1/", "http://[fd00:ec2::254]/", "http://100.100.100.200/",
+        "http://metadata.google.internal/", "http://0.0.0.0/",
+    ],
+)  # fmt: skip
+async def test_a_private_address_is_asked_about(tmp_path: Path, page: str) -> None:
+    made = make_screenshot(script(tmp_path, "exit 1"))
+    assert made.look is not None
+    context = MemoryContext(LocalWorkspace(str(tmp_path)))
+    (part,) = (await made.look(context, {"page": page})).parts
+    assert part.caution is not None
+    assert "own network" in part.caution or "private" in part.caution

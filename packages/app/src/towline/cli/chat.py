@@ -34,6 +34,7 @@ from towline_protocol import (
     SessionId,
     SessionInfo,
     TowlineError,
+    UpdateSession,
     UsageError,
     reduce,
 )
@@ -51,6 +52,7 @@ async def chat(
     console: Console,
     *,
     mode: str | None = None,
+    model: str | None = None,
     cwd: str | None = None,
     keyboard: Keyboard | None = None,
     clock: Clock | None = None,
@@ -62,8 +64,10 @@ async def chat(
         client: The server.
         session_id: The session to go on with; `None` begins one.
         console: Where to write.
-        mode: The mode of new sessions; `None` for the one that was last chosen here.
-        cwd: The folder that new sessions work in; the server's own when it refuses this one.
+        mode: The mode; `None` for the session's own, in a new one the last that was chosen here.
+        model: Which model to ask; `None` for the session's own, in a new one the server's.
+        cwd: The folder that new sessions work in. When the server refuses it, the person is asked
+            whether its own will do; where nobody can be asked that is an error.
         keyboard: Where lines come from; standard input when left out.
         clock: The clock; the real one when left out.
         program: How the person calls this program, for the hint at the end.
@@ -72,13 +76,14 @@ async def chat(
         The exit code: 1 when the line was given up or a turn failed, else 0.
 
     Raises:
-        TowlineError: The session cannot be opened.
+        TowlineError: The session cannot be opened, or the server may not work in `cwd`.
     """
     keys = keyboard if keyboard is not None else open_keyboard()
     page = Page(console, keys)
-    new = CreateSession(mode=mode, cwd=cwd)
+    new = CreateSession(mode=mode, model=model, cwd=cwd)
     try:
-        session: Session | None = await _open(client, session_id, new, page)
+        session: Session | None
+        session, new = await _open_first(client, session_id, new, page, keys)
         code = 0
         while session is not None:
             talk = _Talk(client, session, page, keys, new, clock or LoopClock())
@@ -95,16 +100,41 @@ async def chat(
     return code
 
 
-async def _open(
-    client: Client, session_id: SessionId | str | None, new: CreateSession, page: "Page"
-) -> Session:
+async def _open_first(
+    client: Client,
+    session_id: SessionId | str | None,
+    new: CreateSession,
+    page: Page,
+    keys: Keyboard,
+) -> tuple[Session, CreateSession]:
+    """The session, and what others are made of: only with leave in another folder than this one."""
     try:
-        return await client.open(session_id, new=new)
+        session = await client.open(session_id, new=new)
     except CommandRejected as error:
-        if session_id is not None or error.code != "forbidden" or new.cwd is None:
+        elsewhere = session_id is None and error.code == "forbidden" and new.cwd is not None
+        if not (elsewhere and keys.terminal):
             raise
         page.say(name_command(error.message))
-        return await client.open(None, new=msgspec.structs.replace(new, cwd=None))
+        page.ask("Talk about the server's own folder, the first of these, instead? [y/N] ")
+        if not await _says_yes(keys):
+            raise UsageError("No session was begun.") from error
+        new = msgspec.structs.replace(new, cwd=None)
+        return await client.open(None, new=new), new
+    if session_id is not None and (new.mode or new.model):
+        await client.life.update(session.id, UpdateSession(mode=new.mode, model=new.model))
+    return session, new
+
+
+async def _says_yes(keys: Keyboard) -> bool:
+    """Whether the next line is a yes; Ctrl+C is a no."""
+    line = asyncio.ensure_future(keys.line())
+    stop = asyncio.ensure_future(keys.interrupted())
+    try:
+        await asyncio.wait((line, stop), return_when=asyncio.FIRST_COMPLETED)
+        return line.done() and (line.result() or "").strip().lower() in ("y", "yes")
+    finally:
+        line.cancel()
+        stop.cancel()
 
 
 class _Typed(msgspec.Struct, frozen=True):
@@ -407,7 +437,7 @@ class _Talk:
             self._page.say(f"{words[:20]!r} is none of them; /resume lists them again.")
 
     async def _switch(self, session_id: SessionId | None) -> None:
-        following = await _open(self._client, session_id, self._new, self._page)
+        following = await self._client.open(session_id, new=self._new)
         self._leave(following=following)
 
     def _run(self, command: Awaitable[object]) -> None:
@@ -420,7 +450,7 @@ class _Talk:
             async with self._order:
                 await command
         except TowlineError as error:
-            self._page.say(f"✗ {error.message}")
+            self._page.say(f"✗ {name_command(error.message)}")
         finally:
             self._commands -= 1
             self._inbox.put_nowait(_Word("look"))

@@ -12,11 +12,12 @@ from typing import Final
 
 from towline.cli.attach import find_server
 from towline.cli.exposure import warn_of_plain_http
+from towline.cli.rules import check_rules
 from towline.paths import Paths
 from towline.providers.info import describe_provider
 from towline.providers.reach import Reach, open_reach
 from towline.secrets import SecretsUnavailable, open_wallet
-from towline_agent import VENDORS, AuthenticationFailed, Transport, list_models
+from towline_agent import VENDORS, AuthenticationFailed, Transport, find_tools, list_models
 from towline_protocol import UsageError
 from towline_server import Config, Finding, check_page, check_port, load_config
 
@@ -64,6 +65,7 @@ def check_environment(
         yield Finding(level="warning", check="network", message=warning)
     yield _check_keyring(environ)
     yield _check_providers(open_reach(environ))
+    yield from check_rules(config, find_tools(config.tools).tools)
     yield check_page()
 
 

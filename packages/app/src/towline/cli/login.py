@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import os
 import sys
-import threading
-import webbrowser
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from towline.cli.browser import open_browser
 from towline.cli.command import command_name
 from towline.cli.keys import say_place
 from towline.cli.secret_input import read_secret
@@ -32,7 +31,7 @@ from towline_agent import (
 )
 from towline_protocol import UsageError
 
-__all__ = ["LoginOptions", "login", "open_browser"]
+__all__ = ["LoginOptions", "login"]
 
 _READ: Final = 4096
 """Bytes of one read from the terminal, which gives a line at most."""
@@ -90,22 +89,6 @@ async def login(
     _say(console, f"Signed in for {service.provider}; kept in {placed.title}.")
     say_place(console, placed, service.provider, environ)
     return 0
-
-
-def open_browser(url: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Open a page in the browser of this machine, if somebody sits at a screen of it.
-
-    Where nobody does, `webbrowser` would start a browser in the terminal, over our own words.
-    """
-    screens = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-    if sys.platform == "darwin" or any(environ.get(name) for name in screens):
-        # some browsers keep the one who opened them waiting
-        threading.Thread(target=_open, args=(url,), daemon=True).start()
-
-
-def _open(url: str) -> None:
-    with contextlib.suppress(webbrowser.Error, OSError):  # the page is printed too
-        webbrowser.open(url)
 
 
 def _no_browser(_url: str) -> None:

@@ -4,8 +4,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Coroutine, Generator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from towline import __version__
 from towline.cli.command import name_command
+from towline.cli.output import heeded_output
 from towline.cli.visible import show_visible
 from towline_protocol import TowlineError, UsageError
 
@@ -28,33 +28,46 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-keys: Final = typer.Typer(help="Keep the keys of providers.", no_args_is_help=True)
+keys: Final = typer.Typer(
+    help="Set, list, test and remove the keys of providers.", no_args_is_help=True
+)
 app.add_typer(keys, name="keys")
 
-users: Final = typer.Typer(help="Say who may come in.", no_args_is_help=True)
+users: Final = typer.Typer(
+    help="List, add and remove people who may come in.", no_args_is_help=True
+)
 app.add_typer(users, name="users")
 
-devices: Final = typer.Typer(help="See and end what is let in as you.", no_args_is_help=True)
+devices: Final = typer.Typer(
+    help="List and revoke what is let in as you: devices, logins, programs.", no_args_is_help=True
+)
 app.add_typer(devices, name="devices")
 
 _User = Annotated[str, typer.Argument(help="The user's name; owner is yours.")]
 _Provider = Annotated[str, typer.Argument(help="Such as openai, anthropic or gemini.")]
 
 _MODES: Final = ["ask", "accept_edits", "auto", "plan"]  # for completion, which must be quick
+_Mode = Annotated[
+    str | None,
+    typer.Option(
+        help="What needs no asking: ask, accept_edits, auto or plan.",
+        autocompletion=lambda: _MODES,
+    ),
+]
 _err: Final = Console(stderr=True)
 
 
 def main() -> None:
     """Run the command line."""
     _open_missing()
-    _set_log(os.environ.get("TOWLINE_LOG", ""))
-    try:
-        with _heeded_output():
+    with heeded_output():
+        _set_log(os.environ.get("TOWLINE_LOG", ""))
+        try:
             app()
-    except TowlineError as error:
-        _fail(error.message)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        except TowlineError as error:
+            _fail(error.message)
+        except KeyboardInterrupt:
+            sys.exit(130)
 
 
 def _set_log(setting: str) -> None:
@@ -97,22 +110,6 @@ def _open_missing() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
-@contextmanager
-def _heeded_output() -> Generator[None]:
-    """Say in one line that standard output takes no more, as on a full disk."""
-    try:
-        yield
-    except OSError:
-        try:
-            sys.stdout.flush()  # what was not written is still there, and fails again
-        except OSError as error:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())  # or the end of the process fails once more
-            os.close(nowhere)
-            _fail(f"Standard output cannot be written ({error.strerror}).")
-        raise
-
-
 @app.command()
 def up(
     host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
@@ -120,10 +117,13 @@ def up(
     model: Annotated[
         str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="ask, accept_edits, auto or plan.")] = None,
+    mode: _Mode = None,
     root: Annotated[
         list[Path] | None, typer.Option(help="One more folder the agent may work in.")
     ] = None,
+    opens: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser on this machine.")
+    ] = True,
     background: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Start the server, the web page and a model, and say where to open it."""
@@ -137,6 +137,7 @@ def up(
         mode=mode,
         roots=tuple(path.absolute() for path in root or ()),
         background=background,
+        opens=opens,
     )
     asyncio.run(run_up(options, Console(highlight=False)))
 
@@ -144,16 +145,21 @@ def up(
 @app.command()
 def chat(
     plain: Annotated[
-        bool, typer.Option("--plain", help="Line by line, in the normal screen.")
-    ] = True,
-    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
-    mode: Annotated[str | None, typer.Option(help="ask, accept_edits, auto or plan.")] = None,
+        bool, typer.Option("--plain", help="Line by line; there is no other kind yet.")
+    ] = False,
+    session: Annotated[
+        str | None, typer.Option(help="Go on with this one of `towline sessions`.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Ask this one, provider/model as `towline models` lists it.")
+    ] = None,
+    mode: _Mode = None,
 ) -> None:
-    """Talk to the agent in this terminal; starts a server if none runs."""
+    """Talk to the agent about this folder, in this terminal; starts a server if none runs."""
     from towline.cli.talk import talk
 
     del plain  # the only kind there is; the flag keeps scripts working when another one comes
-    _run(talk(session, mode, Console(highlight=False)))
+    _run(talk(session, Console(highlight=False), mode=mode, model=model))
 
 
 @app.command()
@@ -165,7 +171,11 @@ def run(
         str | None, typer.Option(help="provider/model, or the path of a GGUF file.")
     ] = None,
     mode: Annotated[
-        str, typer.Option(help="ask, accept_edits, auto or plan.", autocompletion=lambda: _MODES)
+        str,
+        typer.Option(
+            help="What needs no asking: ask, accept_edits, auto or plan.",
+            autocompletion=lambda: _MODES,
+        ),
     ] = "ask",
     auto: Annotated[bool, typer.Option("--auto", help="Short for --mode auto.")] = False,
     max_cost: Annotated[
@@ -246,7 +256,7 @@ def usage(
     last: Annotated[str | None, typer.Option("--to", help="The last day; today, in UTC.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Show what the server used and what it cost, by day, model or session; `run` counts not."""
+    """Show what the server used and what it cost, by day, model or session; not what `run` did."""
     from towline.cli.usage import show_usage
 
     _run(show_usage(Console(highlight=False), by=by, first=first, last=last, as_json=as_json))
@@ -453,7 +463,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
     ] = False,
 ) -> None:
     del version

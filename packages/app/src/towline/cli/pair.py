@@ -15,7 +15,7 @@ from towline.paths import find_paths
 from towline_client import Client
 from towline_server import OWNER
 
-__all__ = ["draw_code", "pair", "show_link"]
+__all__ = ["draw_code", "pair", "show_code", "show_link"]
 
 
 async def pair(console: Console, environ: Mapping[str, str] = os.environ) -> int:
@@ -42,15 +42,21 @@ def show_link(console: Console, url: str, code: str) -> None:
         code: The code in it, for who has to type.
     """
     only_here = is_only_here(url)
-    if console.is_terminal and not only_here:
-        # in these colours on any terminal: some cameras read no light code on a dark ground
-        console.print(Text(draw_code(url), style="white on black"), soft_wrap=True)
+    show_code(console, url)
     console.print(f"Open   {url}", soft_wrap=True)
     console.print(f"or type the code {code} on the page. It works once, for 10 minutes.")
     console.print(f"Whoever opens it comes in as {OWNER!r}, with all that you may do here.")
     if only_here:
         said = f"It opens on this machine alone, or at the other end of a tunnel. {HOW_TO_OPEN}"
         console.print(escape(name_command(said)), soft_wrap=True)
+
+
+def show_code(console: Console, url: str) -> None:
+    """Draw a link for a camera, on a terminal and where another device can open it."""
+    if not console.is_terminal or is_only_here(url):
+        return
+    # in these colours on any terminal: some cameras read no light code on a dark ground
+    console.print(Text(draw_code(url), style="white on black"), soft_wrap=True)
 
 
 def draw_code(text: str) -> str:

@@ -14,7 +14,9 @@ from towline.assistant import HELPERS, INSTRUCTIONS, NAME, tools_for
 from towline.cli.attach import find_server
 from towline.cli.command import name_command
 from towline.cli.reading import read_in_thread
+from towline.cli.rules import warn_of_rules
 from towline.cli.run_input import make_prompt, read_input
+from towline.cli.run_notes import take_notes
 from towline.cli.run_screen import JsonLines, Output, RunScreen
 from towline.cli.visible import show_visible
 from towline.local import FetchProgress
@@ -22,7 +24,13 @@ from towline.models import Models, find_model
 from towline.paths import Paths, find_paths
 from towline.picks import Picks
 from towline.providers.reach import open_reach
-from towline_agent import MODES, Agent, LocalWorkspace, find_instructions, find_tools
+from towline_agent import (
+    MODES,
+    Agent,
+    LocalWorkspace,
+    find_instructions,
+    find_tools,
+)
 from towline_protocol import Limits, Text, TowlineError, UsageError
 from towline_server import OWNER, Config, Policies, load_config
 
@@ -92,7 +100,7 @@ async def run_once(
     found = find_tools(config.tools)
     screen = RunScreen(answer, told)
     output: Output = JsonLines(answer) if wish.as_json else screen
-    for notice in (*found.notices, *prompt.told):
+    for notice in (*found.notices, *warn_of_rules(config, found.tools), *prompt.told):
         screen.line(show_visible(notice))
     async with AsyncExitStack() as stack:
         with FetchProgress(told) as progress:
@@ -107,6 +115,8 @@ async def run_once(
         connection = await models.connect(choice.model)
         fallbacks = [(await models.connect(name)).provider for name in config.fallbacks]
         words = await find_instructions(workspace)
+        notes, memory = await take_notes(config, workspace.root)
+        small = connection.provider.model.bare_prompt
         policies = Policies(config.data_dir, config.rules_file)
         stack.callback(policies.close)
         # "Always" is for sessions: a run ends, and nobody looks at what it has stored.
@@ -117,14 +127,14 @@ async def run_once(
             connection.provider,
             fallbacks=fallbacks,
             name=NAME,
-            instructions="\n\n".join(part for part in (INSTRUCTIONS, words) if part),
-            tools=tools_for(found.tools, connection.provider.model),
+            instructions="\n\n".join(part for part in (INSTRUCTIONS, words, notes) if part),
+            tools=(*tools_for(found.tools, connection.provider.model), *(() if small else memory)),
             root=workspace,
             mode=wish.mode,
             policy=lambda: policy,
             limits=limits,
             answer=screen.ask if _somebody(given, wish) else None,
-            agents=() if connection.provider.model.bare_prompt else HELPERS,
+            agents=() if small else HELPERS,
         )
         stack.push_async_callback(agent.aclose)
         code = await follow_run(agent, prompt.blocks, output)

@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from towline.cli.command import name_command
+from towline.cli.slash_trust import trust
 from towline.cli.undo import SKIP, show_diff, undo
 from towline_client import Client, CommandRejected, Session
 from towline_protocol import PromptAccepted, QueueResumed, SessionInfo, UpdateSession, UsageError
@@ -160,6 +162,7 @@ _ROWS: Final = (
     Command("/mode", "say what needs no asking; alone it takes the next", _mode, "[MODE]"),
     Command("/cost", "show what was used", _cost),
     Command("/tools", "list what the model may call", _tools),
+    Command("/trust", "show what the folder brings along, and trust it", trust, "[CODE]"),
     Command("/title", "give the session another title", _title, "WORDS"),
     Command("/new", "begin another session"),
     Command("/clear", "begin anew in the same folder; this session stays"),
@@ -241,7 +244,7 @@ async def list_own(session: Session) -> Iterable[str]:
     listed = await session.project.commands()
     own = [row for row in listed.commands if row.source != "towline"]
     lines = [f"{f'/{row.name} {row.takes}':{_WIDTH}}{row.about}" for row in own]
-    return (*(["Your own:"] if own else []), *lines, *listed.notices)
+    return (*(["Your own:"] if own else []), *lines, *map(name_command, listed.notices))
 
 
 def first_line(text: str) -> str:

@@ -13,8 +13,16 @@ from towline_client import Client
 __all__ = ["talk"]
 
 
-async def talk(session: str | None, mode: str | None, console: Console) -> int:
+async def talk(
+    session: str | None, console: Console, *, mode: str | None = None, model: str | None = None
+) -> int:
     """Talk until the person leaves.
+
+    Args:
+        session: The session to go on with; `None` begins one in this folder.
+        console: Where to write.
+        mode: The mode, if it is to be another one.
+        model: The model, if it is to be another one.
 
     Raises:
         NoServer: None runs and none starts.
@@ -27,5 +35,11 @@ async def talk(session: str | None, mode: str | None, console: Console) -> int:
         )
     async with Client(server.url, server.token) as client:
         return await chat(
-            client, session, console, mode=mode, cwd=str(Path.cwd()), program=command_name()
+            client,
+            session,
+            console,
+            mode=mode,
+            model=model,
+            cwd=str(Path.cwd()),
+            program=command_name(),
         )

@@ -126,6 +126,7 @@ async def open_desk(
     server: ScriptedServer | None = None,
     session: str | None = None,
     cwd: str | None = None,
+    model: str | None = None,
 ) -> AsyncGenerator[Desk]:
     """Run a chat, for ten seconds at most.
 
@@ -135,6 +136,7 @@ async def open_desk(
         server: The server, if it is not one of its own.
         session: The session to go on with.
         cwd: The folder that new sessions work in.
+        model: The model to ask; `None` for the session's own.
     """
     server = server or (ScriptedServer(script) if script is not None else ScriptedServer())
     clock = ManualClock()
@@ -143,7 +145,15 @@ async def open_desk(
         async with client:
             desk = Desk(server, keys, clock)
             desk.chat = asyncio.create_task(
-                chat(client, session, desk.console, keyboard=keys, clock=clock, cwd=cwd)
+                chat(
+                    client,
+                    session,
+                    desk.console,
+                    keyboard=keys,
+                    clock=clock,
+                    cwd=cwd,
+                    model=model,
+                )
             )
             try:
                 yield desk

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 from rich.console import Console
@@ -15,8 +16,11 @@ from rich.markup import escape
 
 from towline import __version__
 from towline.assistant import make_agents, make_assistant
-from towline.cli.command import command_name
-from towline.cli.exposure import warn_of_plain_http
+from towline.cli.browser import open_browser
+from towline.cli.command import command_name, name_command
+from towline.cli.exposure import describe_phone, warn_of_plain_http
+from towline.cli.pair import show_code
+from towline.cli.rules import warn_of_rules
 from towline.cli.visible import show_visible
 from towline.local import FetchProgress, LocalModelError, describe_local_model
 from towline.models import Choice, Models, find_model, is_known, is_offered
@@ -49,6 +53,8 @@ class UpOptions:
     """Folders the agent may work in beside the current one."""
     background: bool = False
     """Whether another program started it: then no one-time link is printed."""
+    opens: bool = True
+    """Whether the page is opened in a browser here, when a person starts it at a screen."""
 
 
 async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = os.environ) -> None:
@@ -89,6 +95,8 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
         _say_ready(
             console, server, choice, warning, roots=config.roots, background=options.background
         )
+        if options.opens and not options.background and console.is_terminal:
+            open_browser(server.own_url, environ)
         if choice.local:
             task = asyncio.create_task(_start_local(models, console, progress))
             background.add(task)
@@ -118,9 +126,9 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
 
 
 def _assistant(config: Config, console: Console) -> AgentSpec:
-    """The agent with all tools that are on; a broken set is a line, no failed start (A4.65)."""
+    """The agent with all tools that are on; a broken set or rule is a line, no failed start."""
     found = find_tools(config.tools)
-    for notice in found.notices:
+    for notice in (*found.notices, *warn_of_rules(config, found.tools)):
         console.print(f"  {escape(show_visible(notice))}", soft_wrap=True, emoji=False)
     return make_assistant(
         found.tools, config.fallbacks, trusts_client_effects=config.trusts_client_effects
@@ -159,6 +167,7 @@ def _say_ready(
         again = escape(command_name())
         said = f"         (works once, for 10 minutes; `{again} pair` makes a new one)"
         console.print(said, soft_wrap=True)
+        _say_phone(console, server)
     if warning is not None:
         console.print(f"  [yellow]{escape(show_visible(warning))}[/yellow]", soft_wrap=True)
     if server.resumed:
@@ -170,6 +179,16 @@ def _say_ready(
     console.print(f"  Model  {escape(show_visible(choice.model))}", emoji=False)
     console.print(f"         {escape(show_visible(choice.why))}", soft_wrap=True, emoji=False)
     console.print("  Stop   Ctrl+C\n")
+
+
+def _say_phone(console: Console, server: Ready) -> None:
+    """How a phone comes in: the link as a picture where that helps, else what to do first."""
+    show_code(console, server.pairing_url)
+    port = urlsplit(server.url).port or 80
+    lines = describe_phone(server.link, port, drawn=console.is_terminal)
+    for number, line in enumerate(lines):
+        label = "       " if number else "Phone  "
+        console.print(f"  {label}{escape(name_command(line))}", soft_wrap=True, highlight=False)
 
 
 def _say_drain(console: Console, turns: int) -> None:

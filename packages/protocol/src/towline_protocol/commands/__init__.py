@@ -74,6 +74,15 @@ from towline_protocol.commands.project import (
     ToolList,
     TrustInfo,
 )
+from towline_protocol.commands.push import (
+    NotePresence,
+    PushKeys,
+    PushOffer,
+    PushOutcome,
+    PushSubscription,
+    PushSubscriptionList,
+    SubscribePush,
+)
 from towline_protocol.commands.read import History, RequestList, RequestRow, ViewAnswer
 from towline_protocol.commands.session import (
     CloseSession,
@@ -136,6 +145,7 @@ __all__ = [
     "ModelInfo",
     "ModelList",
     "NewToken",
+    "NotePresence",
     "Pairing",
     "PathList",
     "PermissionAnswered",
@@ -144,6 +154,11 @@ __all__ = [
     "ProviderInfo",
     "ProviderList",
     "ProviderTest",
+    "PushKeys",
+    "PushOffer",
+    "PushOutcome",
+    "PushSubscription",
+    "PushSubscriptionList",
     "QuestionAnswered",
     "QueueResumed",
     "ReadMark",
@@ -161,6 +176,7 @@ __all__ = [
     "SetTrust",
     "SignInStarted",
     "StartSignIn",
+    "SubscribePush",
     "SuggestionList",
     "TokenInfo",
     "TokenList",

@@ -103,7 +103,8 @@ class Capabilities(Body, frozen=True, kw_only=True):
     """The contract's major version."""
     areas: tuple[str, ...]
     """The parts of the contract that are served. `auth` is missing where another program says who
-    is who, and `model` where no keys are kept; `me` and `get_usage` are there all the same."""
+    is who, `model` where no keys are kept, and `push` where its library is not installed; `me`,
+    `get_usage` and `note_presence` are there all the same."""
     agents: tuple[AgentOffer, ...]
     """The agents; the first one is that of a session that names none."""
     modes: tuple[str, ...]

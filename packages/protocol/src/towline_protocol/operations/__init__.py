@@ -14,6 +14,7 @@ from towline_protocol.operations import (
     file,
     model,
     project,
+    push,
     read,
     session,
     talk,
@@ -50,6 +51,7 @@ _PARTS: Final = (
     checkpoint,
     project,
     model,
+    push,
 )
 
 OPERATIONS: Final[dict[str, Operation]] = {row.name: row for part in _PARTS for row in part.ROWS}

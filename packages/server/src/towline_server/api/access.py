@@ -160,6 +160,18 @@ class Access:
         token = request.cookies.get(self.cookie_name(request), "")
         return hash_token(token) if token else None
 
+    async def sliding_cookie(self, request: Request) -> str | None:
+        """The token of a request's cookie, if each use moves its end on; `None` for any other.
+
+        The browser counts the days of a cookie by itself, so it must be given anew.
+        """
+        token = request.cookies.get(self.cookie_name(request), "")
+        if not token or not self.own or hash_token(token) != self.digest(request):
+            return None
+        find = partial(tokens.find, sha256=hash_token(token), now_ms=self._now_ms())
+        known = await self._store.query(find)
+        return None if known is None or known.token.slide_ms is None else token
+
     def cookie_name(self, request: Request) -> str:
         """The name of the cookie on this connection; over HTTPS browsers guard it by its prefix."""
         return f"__Host-{self.cookie}" if request.url.scheme == "https" else self.cookie

@@ -127,7 +127,10 @@ class _Reader:
                 self.read(here / name)
 
     def read(self, path: Path) -> None:
-        """Read a file, if it is there."""
+        """Read a file, if it is there; a link may lead to another file of the folder alone."""
+        if not _leads_to(path).is_relative_to(_leads_to(self._folder)):
+            self.problems.append(f"{self._name(path)!r} is a link that leads out of the folder.")
+            return
         try:
             fd = os.open(path, _OPEN)
         except FileNotFoundError:
@@ -154,3 +157,8 @@ class _Reader:
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()
+
+
+def _leads_to(path: Path) -> Path:
+    """Where a path leads, links followed; one that goes round in a circle stays as it is."""
+    return Path(os.path.realpath(path))

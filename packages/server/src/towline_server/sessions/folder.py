@@ -30,8 +30,8 @@ def find_folder(cwd: str | None, roots: Sequence[Path]) -> str:
         named = ", ".join(str(root) for root in roots)
         raise RootForbidden(
             f"{str(folder)!r} lies outside the folders this server may work in ({named}); add "
-            "it to `roots` in config.toml, or start the server by `towline up --root "
-            f"{shlex.quote(str(folder))}`."
+            "it to `roots` in config.toml, or end this server by `towline stop` and start it by "
+            f"`towline up --root {shlex.quote(str(folder))}`."
         )
     if not found:
         raise UsageError(f"{str(folder)!r} is not a folder; make it or name another one.")

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Final
 
-from towline_agent import Clock, kill_left
-from towline_protocol import Fault, SessionId
+from towline_agent import Clock, Keeper, kill_left
+from towline_protocol import Fault, SessionId, SessionView, TurnId
 from towline_server.errors import SessionLimit, StoreError, StoreFull
 from towline_server.sessions.catalog import gone, not_found
 from towline_server.sessions.kept_files import KeptFiles
@@ -169,6 +169,18 @@ class LiveSessions:
         leaving = self._leaving.get(id_)
         if leaving is not None:
             await asyncio.wait({leaving})
+
+    def keeper(self, view: SessionView, turn: TurnId | None) -> Keeper | None:
+        """What keeps the files of a turn; a sub-agent's belong to the turn that it works for."""
+        if turn is None:
+            return None
+        session, root = view.session, view.cwd or "."
+        while view.parent is not None:
+            above = self.find(view.parent.session)
+            if above is None or above.log.turn is None:
+                break  # it outlived that turn
+            session, turn, view = above.log.session, above.log.turn, above.log.ahead.view
+        return self._checkpoints.keeper(session, turn, root)
 
     def _opened(self, id_: SessionId, task: asyncio.Task[Session]) -> None:
         del self._opening[id_]

@@ -10,9 +10,29 @@ import msgspec
 from towline_agent import Notes, Plan, Tool, ToolError, make_memory_tools, remind_todos
 from towline_server.sessions.log import Log
 
-__all__ = ["OwnThings"]
+__all__ = ["OwnThings", "notes_of", "tell_notes"]
 
 _log: Final = logging.getLogger("towline.server")
+
+
+def notes_of(folder: Path, user: str) -> Notes:
+    """The notes of one user on all projects.
+
+    Args:
+        folder: The folder of all users' notes: `notes` in the data folder.
+        user: The user.
+    """
+    # A user's name may be no name of a folder.
+    return Notes(folder / hashlib.sha256(user.encode()).hexdigest()[:16])
+
+
+def tell_notes(text: str) -> str:
+    """What a model's instructions say of its notes.
+
+    Args:
+        text: The notes, not empty.
+    """
+    return f"Your notes on this project, by write_memory:\n\n{text}"
 
 
 class OwnThings:
@@ -25,9 +45,7 @@ class OwnThings:
 
     def __init__(self, log: Log, notes: Path | None) -> None:
         self._log = log
-        # A user's name may be no name of a folder.
-        mine = hashlib.sha256(log.user.encode()).hexdigest()[:16]
-        self._notes = None if notes is None else Notes(notes / mine)
+        self._notes = None if notes is None else notes_of(notes, log.user)
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools of the notes."""
@@ -48,7 +66,7 @@ class OwnThings:
         text = await self._read(plan.workspace.root) if notes else ""
         if text:
             # In the system prompt, which is cached: they change seldom.
-            system = f"{system}\n\nYour notes on this project, by write_memory:\n\n{text}"
+            system = f"{system}\n\n{tell_notes(text)}"
         return msgspec.structs.replace(plan, system=system, reminders=reminders)
 
     async def _read(self, root: str) -> str:

@@ -105,6 +105,11 @@ class Policies:
             stores=True,
         )
 
+    def own_now(self) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+        """The rules that the user has written for all folders, and what can't be read of them."""
+        problems: list[str] = []
+        return self._read_own(problems), tuple(problems)
+
     async def mode(self, user: str, cwd: str) -> str | None:
         """The mode that the user last chose in a folder (A5.46)."""
 

@@ -66,7 +66,10 @@ INIT: Final = OwnCommand(
 
 _OWN_FOLDER: Final = Path(".towline") / "commands"
 _OWN_PREFIX: Final = f"{_OWN_FOLDER.as_posix()}/"
-_UNTRUSTED: Final = "Commands of this project count once `towline trust` was said in its folder."
+_UNTRUSTED: Final = (
+    "This folder has commands of its own. They count once you trust it: /trust in the chat, or "
+    "`towline trust` in the folder."
+)
 
 
 class Projects:
@@ -168,7 +171,8 @@ class Projects:
         waits = not trust.trusted and any(name.startswith(_OWN_PREFIX) for name in trust.files)
         notices = [_UNTRUSTED] if waits else []
         for folder, source in self._command_folders(cwd, trusted=trust.trusted):
-            read, told = await find_commands(folder, source)
+            within = Path(cwd) if source == "project" else None
+            read, told = await find_commands(folder, source, within=within)
             found = {**{command.name: command for command in read}, **found}
             notices += told
         return tuple(found[name] for name in sorted(found)), tuple(notices)
@@ -177,17 +181,29 @@ class Projects:
         """The command of that name.
 
         Raises:
-            Rejected: There is none that says a prompt.
+            Rejected: There is none that says a prompt, or it stands in a folder that nobody trusts.
         """
         found, _ = await self.commands(cwd)
         for command in found:
             if command.name == name:
                 return command
+        if await self._waits_for_trust(cwd, name):
+            raise Rejected(
+                f"This folder has a command {f'/{name}'!r} of its own. It counts once you trust "
+                "the folder's own files: /trust in the chat shows them, and so does "
+                "`towline trust` in the folder.",
+                reason="untrusted_command",
+            )
         raise Rejected(
             f"There is no command {name[:64]!r} that says something to the agent; list the "
             "commands to see those there are.",
             reason="unknown_command",
         )
+
+    async def _waits_for_trust(self, cwd: str, name: str) -> bool:
+        """Whether the folder has a command of that name which does not count yet (A5.53)."""
+        trust = await self.policies.trust(cwd)
+        return not trust.trusted and f"{_OWN_PREFIX}{name}.md" in trust.files
 
     def _command_folders(self, cwd: str, *, trusted: bool) -> list[tuple[Path, str]]:
         found: list[tuple[Path, str]] = []

@@ -8,16 +8,16 @@ from typing import Final
 
 import msgspec
 
-from towline_agent import Clock, Keeper, Mint, end_orphans
+from towline_agent import Clock, Mint, end_orphans
 from towline_protocol import (
     CreateSession,
+    Event,
     Notice,
     SessionDeleted,
     SessionId,
     SessionInfo,
     SessionList,
     SessionUpdated,
-    SessionView,
     TowlineError,
     TurnId,
 )
@@ -102,6 +102,8 @@ class Sessions:
         self._patience = patience
         self.feeds = Feeds()
         """The users' own feeds (C2.12)."""
+        self.on_event: Callable[[Session, Event], None] = lambda session, event: None
+        """Told of each event of each session, once it is shown."""
         self._closing = False
         self._catalog = Catalog(store, clock.now_ms)
         self._live = LiveSessions(
@@ -438,7 +440,7 @@ class Sessions:
             on_shown=lambda: self._tell(id_),
             on_usage=self._budget.note,
         )
-        return Session(
+        session = Session(
             log,
             agents=self._agents,
             clock=self._clock,
@@ -447,24 +449,14 @@ class Sessions:
             budget=self._budget,
             files=self._files,
             kept=self._kept,
-            keeper=self._keeper,
+            keeper=self._live.keeper,
             staff=self.staff,
             find_boss=self.get,
             notes=self._notes,
             draining=self._closing,
         )
-
-    def _keeper(self, view: SessionView, turn: TurnId | None) -> Keeper | None:
-        """What keeps the files of a turn; a sub-agent's belong to the turn that it works for."""
-        if turn is None:
-            return None
-        session, root = view.session, view.cwd or "."
-        while view.parent is not None:
-            above = self._live.find(view.parent.session)
-            if above is None or above.log.turn is None:
-                break  # it outlived that turn
-            session, turn, view = above.log.session, above.log.turn, above.log.ahead.view
-        return self._kept.keeper(session, turn, root)
+        log.on_event = lambda event: self.on_event(session, event)
+        return session
 
     def _tell(self, id_: SessionId) -> None:
         """Tell the feed of the session's user how it stands now."""

@@ -46,6 +46,7 @@ def bury(
     connection.execute(_SQL["remove_words"], (session,))
     connection.execute(_SQL["remove_marks"], (session,))
     connection.execute(_SQL["remove_quarantine"], (session,))
+    connection.execute(_SQL["remove_outcomes"], (session,))
     attachments.forget_session(connection, session, now_ms=now_ms)
     connection.execute(_SQL["insert_tombstone"], (session, user, now_ms))
     if answer is not None:

@@ -19,6 +19,7 @@ from towline_server.config import Config
 from towline_server.main import OwnSignals, uvicorn_config
 from towline_server.models.providers import Providers
 from towline_server.models.testing import FakeProviders
+from towline_server.push.sender import PushSender
 from towline_server.sessions.agents import DEFAULT_AGENT, Agents, AgentSpec, Connect, Connection
 from towline_server.sessions.policies import Policies
 from towline_server.store.sqlite_store import SqliteStore, open_memory_store
@@ -57,6 +58,8 @@ async def open_test_app(
     policies: Policies | None = None,
     hosts: tuple[str, ...] = (),
     hasher: Hasher | None = None,
+    push: PushSender | None = None,
+    push_text: bool = False,
     heartbeat_s: float = 15.0,
     stall_s: float = 10.0,
 ) -> AsyncGenerator[BuiltApp]:
@@ -88,6 +91,8 @@ async def open_test_app(
         policies: Rules, modes and trust of folders; kept in memory when left out.
         hosts: Names that it is reached by, beside loopback.
         hasher: Hashes passwords; argon2id that costs next to nothing, when left out.
+        push: Reaches push services; see `FakePushService.sender`.
+        push_text: Whether the agent's own words may stand in notifications.
         heartbeat_s: Seconds between heartbeats.
         stall_s: Seconds after which a stream that nobody takes is cut.
     """
@@ -118,6 +123,8 @@ async def open_test_app(
         live_sessions=live_sessions,
         hosts=hosts,
         permission_window_s=permission_window_s,
+        push_text=push_text,
+        push_subject="mailto:owner@example.org",
         origins=origins,
         orphan_turn="continue" if orphan_turn_s is None else "interrupt",
         orphan_turn_s=orphan_turn_s or 60.0,
@@ -142,14 +149,17 @@ async def open_test_app(
         token=new_token(),
         providers=providers or FakeProviders(),
         passwords=Passwords(hasher or _CHEAP),
+        push=push,
         heartbeat_s=heartbeat_s,
         stall_s=stall_s,
     )
+    await built.wake_ups.start()
     await built.sessions.start()
     try:
         yield built
     finally:
         built.streams.drain()
+        await built.wake_ups.close()
         await built.sessions.close()
         built.access.close()
         await fleet.aclose()

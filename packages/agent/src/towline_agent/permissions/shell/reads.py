@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from towline_agent.permissions.ground import GitRead, Sweep
+from towline_agent.permissions.shell.reach import find_git_read, find_sweep, is_path_sure
 from towline_agent.permissions.shell.words import Word
 
 __all__ = ["Read", "find_read"]
@@ -16,6 +18,10 @@ class Read(msgspec.Struct, frozen=True):
 
     paths: tuple[str, ...] = ()
     """Paths, as they are written."""
+    sweep: Sweep | None = None
+    """How it reads all in the folders among them; `None` when it does not."""
+    git: GitRead | None = None
+    """How it reads what git keeps."""
 
 
 class _Facts(msgspec.Struct, frozen=True):
@@ -139,6 +145,8 @@ _FIND_BEGIN: Final = re.compile(r"-[HLP]|-O\d*")
 """Options of `find` that stand before its paths."""
 _NO_PATTERN: Final = ("regexp", "file", "files", "search-path", "base-directory", "ignore-file")
 """Long options with which the first operand is no pattern, or that take a path as the next word."""
+_NAMES: Final = re.compile(r"--(in|ex)clude=|--exclude-dir=|--i?glob=")
+"""Options whose value is a pattern of names."""
 _MODULES: Final = re.compile(r"\b(import|include)\b")
 """By these a filter of `jq` reads other files."""
 
@@ -166,10 +174,10 @@ def find_read(name: str, words: Sequence[Word]) -> Read | None:
     if facts is None or not (whole or facts.loose):
         return None
     if name == "find":
-        return None if _read_known(facts, words, known) is None else _read_find(known)
+        return None if _read_known(name, facts, words, known) is None else _read_find(known)
     if name == "jq" and any(_MODULES.search(value) for value in known):
         return None
-    return _read_known(facts, words, known)
+    return _read_known(name, facts, words, known)
 
 
 def _read_find(known: list[str]) -> Read | None:
@@ -194,7 +202,7 @@ def _operands(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(value for value in values if value not in options and value != "--")
 
 
-def _read_known(facts: _Facts, words: Sequence[Word], known: list[str]) -> Read | None:
+def _read_known(name: str, facts: _Facts, words: Sequence[Word], known: list[str]) -> Read | None:
     options, operands = _options(known), _operands(known)
     if any(_does_more(option, facts) for option in options):
         return None
@@ -206,9 +214,13 @@ def _read_known(facts: _Facts, words: Sequence[Word], known: list[str]) -> Read 
     if not facts.paths:
         return Read()
     skipped = 0 if any(_takes_no_pattern(option) for option in options) else facts.skip
-    inside = [option.split("=", 1)[1] for option in options if "=" in option]
+    inside = [o.split("=", 1)[1] for o in options if "=" in o and not _NAMES.match(o)]
     glued = [option[2:] for option in options if option[:2] in ("-f", "-C") and option[2:]]
-    return Read((*operands[skipped:], *inside, *glued))
+    paths = (*operands[skipped:], *inside, *glued)
+    sweep = find_sweep(name, options, known)
+    if sweep is not None and not is_path_sure(name, known, skipped):
+        paths = (*paths, ".")
+    return Read(paths, sweep)
 
 
 def _takes_no_pattern(option: str) -> bool:
@@ -242,7 +254,8 @@ def _read_git(words: Sequence[Word], known: list[str]) -> Read | None:
     lists = _GIT_LISTS.get(command)
     if lists is not None:
         needs = command in ("stash", "worktree")
-        return Read() if lists.issuperset(rest) and (rest or not needs) else None
+        fits = lists.issuperset(rest) and (rest or not needs)
+        return Read(git=GitRead()) if fits else None
     more = _GIT.get(command)
     if more is None:
         return None
@@ -253,4 +266,5 @@ def _read_git(words: Sequence[Word], known: list[str]) -> Read | None:
         if any(option.startswith(each) or each.startswith(key) for each in more):
             return None
     operands = _operands(rest)
-    return Read(tuple(name for value in operands for name in {value, value.rsplit(":", 1)[-1]}))
+    paths = tuple(name for value in operands for name in {value, value.rsplit(":", 1)[-1]})
+    return Read(paths, git=find_git_read(command, rest))

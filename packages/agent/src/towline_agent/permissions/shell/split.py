@@ -4,9 +4,10 @@ import os
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
+from towline_agent.permissions.ground import GitRead, Ground, Sight, Sweep
 from towline_agent.permissions.part import Part
 from towline_agent.permissions.secret import (
     is_control,
@@ -16,7 +17,7 @@ from towline_agent.permissions.secret import (
     path_part,
 )
 from towline_agent.permissions.shell.checks import Unreadable
-from towline_agent.permissions.shell.reads import find_read
+from towline_agent.permissions.shell.reads import Read, find_read
 from towline_agent.permissions.shell.syntax import read_commands
 from towline_agent.permissions.shell.words import PIPE, Redirect, Simple, Word, join_words
 from towline_agent.permissions.shell.wrappers import (
@@ -58,6 +59,9 @@ _FREE: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin
 _NETWORK: Final = re.compile(r"/dev/(?:tcp|udp)/(?P<host>[^/]+)/(?P<port>.+)")
 _READING: Final = frozenset({"<"})
 _COPIES: Final = frozenset({">&", "<&", ">&-", "<&-"})
+_WIDENS: Final = re.compile(r"dotglob|globstar|nocaseglob|extglob")
+"""Options of the shell that make patterns fit more."""
+_NO_DISK: Final = Ground()
 _GIT_GLOBAL: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 
 
@@ -65,7 +69,7 @@ def split_shell(
     command: str,
     *,
     root: str = "/",
-    real: Callable[[str], str] = posixpath.normpath,
+    ground: Ground = _NO_DISK,
 ) -> tuple[Part, ...]:
     """All that a shell command would do, part by part.
 
@@ -77,12 +81,12 @@ def split_shell(
     Args:
         command: The command as a shell would read it.
         root: The folder that it runs in, absolute.
-        real: Follows the links of an absolute path.
+        ground: Knows what it would find there.
 
     Returns:
         One part at least.
     """
-    splitter = _Splitter(root, real)
+    splitter = _Splitter(root, ground)
     try:
         if len(command) > COMMAND_MAX_CHARS:
             raise Unreadable(f"The command has more than {COMMAND_MAX_CHARS} characters.")
@@ -99,16 +103,19 @@ def split_shell(
 class _Splitter:
     """Collects parts, with the folders that paths may begin at."""
 
-    def __init__(self, root: str, real: Callable[[str], str]) -> None:
+    def __init__(self, root: str, ground: Ground) -> None:
         self.parts: dict[Part, None] = {}
-        self._root = real(root)
-        self._real = real
+        self._root = ground.real(root)
+        self._ground = ground
+        self._real = ground.real
+        self._wide = False
         self._folders = [self._root]
 
     def split(self, command: str, level: int) -> None:
         """Take a command apart, and those in it."""
         if level > _LEVELS:
             raise Unreadable("The command holds commands in commands, too deep to be taken apart.")
+        self._wide = self._wide or _WIDENS.search(command) is not None
         script = read_commands(command)
         for simple in script.commands:
             self._take(simple, level)
@@ -186,7 +193,10 @@ class _Splitter:
         subject, shown = self._relative(real), self._relative(written)
         also = () if shown == subject else (shown,)
         grants = (real,) if subject.startswith("/") else ()
-        return path_part(subject, effect=effect, also=also, grants=grants)
+        names = self._ground.names(real)
+        return path_part(
+            subject, effect=effect, also=(*also, *names.paths), grants=grants, caution=names.doubt
+        )
 
     def _relative(self, path: str) -> str:
         if path == self._root:
@@ -251,31 +261,66 @@ class _Splitter:
         name = words[0].value or ""
         subject = join_words(words)
         read = find_read(name, words[1:])
+        starts = None if read is None or read.git is None else self._take_git(read.git, words)
         declares = name in ("export", "declare", "typeset", "local", "readonly", "unset")
-        effect = "read" if read is not None or declares else "exec"
+        effect = "read" if (read is not None and starts is None) or declares else "exec"
         unsure = [place for place, word in enumerate(words) if word.value is None or word.glob]
         self._add(
             Part(
                 subject=subject,
                 kind="command",
                 effect=effect,
+                caution=starts,
                 also=tuple(dict.fromkeys((*_other_names(words), *also))),
                 certain=unsure[0] if unsure else None,
             )
         )
         if read is not None:
-            self._take_reads(read.paths, words)
+            self._take_reads(read, words)
         else:
             self._take_arguments(name, words)
 
-    def _take_reads(self, paths: tuple[str, ...], words: tuple[Word, ...]) -> None:
+    def _take_reads(self, read: Read, words: tuple[Word, ...]) -> None:
         globs = {word.value for word in words if word.glob}
-        for path in paths:
+        for path in read.paths:
             if path in globs and (may_be_secret(path) or _may_climb(path)):
                 part = path_part(path, effect="read", caution=f"{path!r} may name secret files.")
                 self._add(part)
-            else:
-                self._add_paths(path, "read")
+                continue
+            self._add_paths(path, "read")
+            for folder in self._folders:
+                if path in globs:
+                    self._take_pattern(folder, path, read, words)
+                elif read.sweep is not None:
+                    self._take_sight(
+                        self._ground.find_secrets(posixpath.join(folder, path), read.sweep), words
+                    )
+
+    def _take_pattern(self, folder: str, pattern: str, read: Read, words: tuple[Word, ...]) -> None:
+        """What a pattern stands for at this moment."""
+        found = self._ground.expand(folder, pattern, wide=self._wide)
+        self._take_sight(found, words)
+        for path in found.paths if read.sweep is not None else ():
+            self._take_sight(self._ground.find_secrets(path, read.sweep or Sweep()), words)
+
+    def _take_git(self, read: GitRead, words: tuple[Word, ...]) -> str | None:
+        """What git prints of secrets; returns why it may start a program, if it may."""
+        for folder in self._folders:
+            found = self._ground.look_at_git(folder, read)
+            if found.starts is not None:
+                return found.starts
+            self._take_sight(Sight(paths=found.secrets, doubt=found.doubt), words)
+        return None
+
+    def _take_sight(self, found: Sight, words: tuple[Word, ...]) -> None:
+        """What of the found files a person is asked about."""
+        for path in found.paths:
+            part = self._path_part(self._root, path, "read")
+            if part.caution is not None:
+                self._add(part)
+        if found.doubt is not None:
+            text = join_words(words)
+            self._add(Part(subject=text, kind="unknown", effect="read", caution=found.doubt))
 
     def _take_arguments(self, name: str, words: tuple[Word, ...]) -> None:
         """What a command that does more names of secrets, permissions and places outside."""

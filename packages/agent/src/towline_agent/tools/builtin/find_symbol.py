@@ -31,10 +31,10 @@ _SKIPPED_SHOWN: Final = 3
 
 def _check_name(arguments: dict[str, Any]) -> None:
     name = arguments["name"]
-    if not name.strip(" .*?:#") or len(name) > _NAME_CHARS:
+    if not name.strip(" .:#") or len(name) > _NAME_CHARS:
         raise ToolInputInvalid(
             f"{name[:_NAME_CHARS]!r} names no symbol; give a name, a part of one, or a pattern "
-            "such as 'get_*'."
+            "such as 'get_*', or '*' for all that a file or folder defines."
         )
 
 
@@ -55,7 +55,7 @@ async def find_symbol(
 
     Args:
         context: The call.
-        name: Name, part of it, pattern such as get_*, or Class.method.
+        name: Name, part of it, pattern such as get_*, Class.method, or * for all.
         kind: Only these.
         path: Folder or file to look in.
     """

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from towline_agent.errors import ToolError, ToolInputInvalid
 from towline_agent.permissions.part import Part
+from towline_agent.permissions.secret import path_part
 from towline_agent.tools.builtin.change import Plan, carry_out, preview_files, to_look
 from towline_agent.tools.builtin.place import Spot, find_kind, locate
 from towline_agent.tools.function import tool
@@ -105,6 +106,8 @@ async def _base(workspace: Workspace, spot: Spot, kind: str) -> dict[str, str]:
 async def _grave_parts(workspace: Workspace, spot: Spot, *roots: Spot) -> tuple[Part, ...]:
     """What in a folder calls for caution by itself, such as secrets, at each place it will be.
 
+    Where not all of it can be looked at, what is not known calls for it too (A5.67, A5.69).
+
     Args:
         workspace: Where the folder can be reached.
         spot: The folder as it is now.
@@ -115,6 +118,13 @@ async def _grave_parts(workspace: Workspace, spot: Spot, *roots: Spot) -> tuple[
     except ToolError:  # told by the change itself
         return ()
     parts: list[Part] = []
+    if found.truncated:
+        seen = len(found.entries)
+        caution = (
+            f"{name_in_line(spot.path)} holds more than the {seen:,} names that were looked at; "
+            "there may be secrets among the rest."
+        )
+        parts += [path_part(root.path, effect="write", caution=caution) for root in roots]
     for entry in found.entries:
         paths = [posixpath.join(root.path, entry.name) for root in roots]
         made = [Spot(path, path, path).part("write") for path in paths]

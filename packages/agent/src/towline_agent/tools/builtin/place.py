@@ -3,18 +3,23 @@
 import os
 import posixpath
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from towline_agent.errors import ToolDenied, ToolError, ToolInputInvalid
 from towline_agent.permissions.part import Part
-from towline_agent.permissions.secret import path_part
+from towline_agent.permissions.secret import is_secret, path_part
 from towline_agent.tools.tool import Look, ToolContext
 from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.fence import PATH_MAX_BYTES
 from towline_agent.workspaces.paths import name_in_line
 from towline_agent.workspaces.threads import FILES
+from towline_agent.workspaces.twin import Twin, Twins
 from towline_protocol import Preview
 
 __all__ = ["Spot", "find_kind", "locate", "look_at", "reach"]
+
+_SHOWN: Final = 80
+"""Characters of a path that is no path, in a message."""
 
 
 class Spot(NamedTuple):
@@ -26,6 +31,8 @@ class Spot(NamedTuple):
     """The same, absolute."""
     written: str
     """The path as the model wrote it, in one way of writing."""
+    twin: Twin | None = None
+    """The secret file that it is another name of, by a hard link."""
 
     @property
     def is_outside(self) -> bool:
@@ -40,7 +47,10 @@ class Spot(NamedTuple):
         """
         also = () if self.written in (self.path, self.real) else (self.written,)
         grants = (self.real,) if self.is_outside else ()
-        return path_part(self.path, effect=effect, also=also, grants=grants)
+        doubt = None
+        if self.twin is not None:
+            also, doubt = (*also, *self.twin.names), self.twin.doubt(self.path)
+        return path_part(self.path, effect=effect, also=also, grants=grants, caution=doubt)
 
 
 async def locate(context: ToolContext, path: str, *, follow: bool = True) -> Spot:
@@ -60,6 +70,12 @@ async def locate(context: ToolContext, path: str, *, follow: bool = True) -> Spo
 
 def _locate(root: str, path: str, follow: bool) -> Spot:
     try:
+        if "\0" in path:
+            raise ValueError("a NUL character")
+        if len(os.fsencode(path)) >= PATH_MAX_BYTES:
+            raise ToolInputInvalid(
+                f"The path {path[:_SHOWN]!r}… is longer than a path can be; check it."
+            )
         base = os.path.realpath(root)
         real = _real(posixpath.join(base, path), follow)
         os.fsencode(real)
@@ -70,7 +86,7 @@ def _locate(root: str, path: str, follow: bool) -> Spot:
     written = posixpath.normpath(path)
     for start in (root, base):
         written = written.removeprefix(start.rstrip("/") + "/")
-    return Spot(shown, real, written)
+    return Spot(shown, real, written, Twins(base, is_secret).find(real))
 
 
 def _real(path: str, follow: bool) -> str:

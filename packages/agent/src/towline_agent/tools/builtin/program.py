@@ -1,7 +1,6 @@
 """Running programs, the project's tasks, and shell commands (A5.T11, A5.17 to A5.22)."""
 
 import hashlib
-import os
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -108,9 +107,10 @@ def _split(workspace: Workspace, command: str) -> tuple[Part, ...]:
     """The parts of a command, those of an inner `sh -c` too (A5.64). Blocks."""
     # A grammar is loaded with it.
     from towline_agent.permissions.shell.split import split_shell
+    from towline_agent.tools.builtin.ground import DiskGround
 
     if isinstance(workspace, LocalWorkspace):
-        return split_shell(command, root=workspace.root, real=os.path.realpath)
+        return split_shell(command, root=workspace.root, ground=DiskGround(workspace.root))
     return split_shell(command, root=workspace.root)
 
 

@@ -25,6 +25,7 @@ from towline_agent.tools.search.hits import FileHits, HitLine
 from towline_agent.tools.tool import ToolContext
 from towline_agent.workspaces.local import LocalWorkspace, OpenFolder
 from towline_agent.workspaces.threads import FILES
+from towline_agent.workspaces.twin import Twins
 
 __all__ = ["HITS_SHOWN", "search_text"]
 
@@ -34,6 +35,8 @@ _FOOTER_CHARS: Final = 300
 _CONTEXT_MAX: Final = 10
 _SKIP_MAX: Final = 10_000
 """Who has read so many hits should look for something else."""
+_PATTERN_CHARS: Final = 4_096
+"""Characters of a pattern: making a regex of a much longer one takes longer than the search."""
 _NEW_LINE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\n")
 _STDIN: Final = "<stdin>"
 
@@ -45,6 +48,11 @@ def _check_pattern(arguments: dict[str, Any]) -> None:
     pattern: str = arguments["pattern"]
     if not pattern:
         raise ToolInputInvalid("pattern is empty; to list files use find_files.")
+    if len(pattern) > _PATTERN_CHARS:
+        raise ToolInputInvalid(
+            f"pattern has {len(pattern)} characters, and {_PATTERN_CHARS} is the most; look for a "
+            "part of it."
+        )
     if "\n" in pattern or (not arguments["literal"] and _NEW_LINE.search(pattern)):
         raise ToolInputInvalid(
             "Lines are searched one by one, so a pattern can't hold a line break; look for one of "
@@ -113,7 +121,9 @@ async def _search_folder(context: ToolContext, spot: Spot, query: Query) -> Foun
         return await _search_memory(context, spot, query)
     opened = await workspace.open_folder(spot.path)
     try:
-        query = msgspec.structs.replace(query, wants=_visible(query.wants, spot, opened.hidden))
+        twins = Twins(workspace.root, is_secret)
+        wants = _single(_visible(query.wants, spot, opened.hidden), spot, twins)
+        query = msgspec.structs.replace(query, wants=wants)
         found = await _search_with_rg(context, spot, query, opened)
         if found is not None:
             return found
@@ -154,6 +164,15 @@ def _visible(
         if any(path == folder or path.startswith(f"{folder}/") for folder in hidden):
             return False
         return wants(path) and (asked_for or not is_secret(base + path))
+
+    return test
+
+
+def _single(wants: Callable[[str], bool], spot: Spot, twins: Twins) -> Callable[[str], bool]:
+    """A test that also leaves out what a secret file is called besides, by a hard link."""
+
+    def test(path: str) -> bool:
+        return wants(path) and twins.find(f"{spot.real}/{path}") is None
 
     return test
 

@@ -220,7 +220,8 @@ def rank(
     """What a pattern means among the symbols of files, the likeliest first.
 
     A name that is the pattern comes before one that begins with it, and that before one that only
-    holds it; case counts only to tell equals apart. With `*` or `?` the pattern is for whole names.
+    holds it; case counts only to tell equals apart. With `*` or `?` the pattern is for whole names;
+    one of nothing else lists all, file by file.
 
     Args:
         files: Path and symbols of each.
@@ -238,6 +239,8 @@ def rank(
                 continue
             if not container or _ends_with(symbol.container, container):
                 found.append((place, Hit(path, symbol)))
+    if not name.strip("*?"):  # a list of all: as it stands in the files
+        return sorted((hit for _, hit in found), key=lambda hit: (hit.path, hit.symbol.line))
     found.sort(key=lambda item: (item[0], *_order(item[1])))
     return [hit for _, hit in found]
 

@@ -49,6 +49,10 @@ class PatchLines:
         self._at += 1
         return line
 
+    def go_back(self, number: int) -> None:
+        """Read on at the line with this number."""
+        self._at = number - 1
+
     def skip_empty(self) -> None:
         """Leave out lines with nothing in them."""
         while self.next is not None and not self.next.strip():

@@ -93,9 +93,59 @@ def _read_hunk(rest: PatchLines) -> Hunk:
         if re.match(r"@@ *-?\d", header):
             rest.refuse("write it as '@@ -1,3 +1,4 @@', or '@@' alone", number)
         anchor = header[2:].removesuffix("@@").removeprefix(" ").rstrip()
-        return _read_body(rest, number, None, (anchor,) if anchor else ())
+        return _checked(rest, _read_body(rest, number, None, (anchor,) if anchor else ()))
+    begin = rest.number
     counts = (int(numbered[2] or 1), int(numbered[4] or 1))
-    return _read_body(rest, number, counts, (), int(numbered[1]))
+    hunk = _read_body(rest, number, counts, (), int(numbered[1]))
+    if _count(hunk) == counts and _goes_on(rest):
+        return _checked(rest, hunk)
+    # Models miscount all the time: the counts are a hint then, and so is the line. What stands
+    # there must be found in the file exactly once.
+    rest.go_back(begin)
+    hunk = _read_body(rest, number, None, ())
+    if not _goes_on(rest):
+        old, new = _count(hunk)
+        rest.refuse(
+            f"its header promises {counts[0]} old and {counts[1]} new lines, and {old} and {new} "
+            "follow before a line that is none of a place; begin each with ' ', '-' or '+'",
+            number,
+        )
+    return _checked(rest, hunk)
+
+
+def _count(hunk: Hunk) -> tuple[int, int]:
+    """Its old and its new lines."""
+    old = sum(sign != "+" for sign, _ in hunk.body)
+    return old, sum(sign != "-" for sign, _ in hunk.body)
+
+
+def _goes_on(rest: PatchLines) -> bool:
+    """Whether what follows a place can follow one: the next place, the next file, or the end."""
+    here = rest.number
+    rest.skip_empty()
+    line = rest.next or ""
+    is_file = line.startswith("--- ") and rest.after.startswith("+++ ")
+    fits = rest.next is None or is_file or line.startswith(("@@", "diff ", *_NOTES))
+    rest.go_back(here)
+    return fits or bool(_RULER.match(line))
+
+
+def _names_a_file(rest: PatchLines) -> bool:
+    """Whether the next two lines name one file, as git does, and are no `-` and `+` of a place."""
+    old, new = rest.next or "", rest.after
+    if not (old.startswith("--- ") and new.startswith("+++ ")):
+        return False
+    old, new = old.removeprefix("--- "), new.removeprefix("+++ ")
+    if _NOWHERE in (old, new):
+        return True
+    return old.startswith("a/") and new.startswith("b/") and old[2:] == new[2:]
+
+
+def _checked(rest: PatchLines, hunk: Hunk) -> Hunk:
+    if not any(sign != " " for sign, _ in hunk.body):
+        number = hunk.number
+        rest.refuse("this place changes nothing; it needs lines with '-' or '+'", number)
+    return hunk
 
 
 def _read_body(
@@ -109,7 +159,7 @@ def _read_body(
     open_signs = ""
     old = new = 0
     while rest.next is not None and (counts is None or old < counts[0] or new < counts[1]):
-        if counts is None and _ends_free_body(rest):
+        if _ends_free_body(rest) if counts is None else _names_a_file(rest):
             break
         line = rest.next
         sign = line[:1] or " "
@@ -121,14 +171,6 @@ def _read_body(
         if (rest.next or "").startswith(NO_END):
             rest.take()
             open_signs += sign
-    if counts is not None and (old, new) != counts:
-        rest.refuse(
-            f"its header promises {counts[0]} old and {counts[1]} new lines, and {old} and {new} "
-            "follow; mend it, or write '@@' alone",
-            number,
-        )
-    if not any(sign != " " for sign, _ in body):
-        rest.refuse("this place changes nothing; it needs lines with '-' or '+'", number)
     return Hunk(
         number=number,
         body=tuple(body),

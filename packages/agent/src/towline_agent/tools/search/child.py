@@ -1,18 +1,19 @@
 """Searches lines without `rg`. Runs as a program of its own, with the standard library alone.
 
 A regex of Python's may take for ever, holds the interpreter meanwhile and cannot be stopped; so it
-runs where it can be ended. The order comes as one JSON object on the input; the answer has the form
-of `rg --json`.
+runs where it can be ended, and no file is looked at for longer than a limit. The order comes as one
+JSON object on the input; the answer has the form of `rg --json`.
 """
 
 import json
 import os
 import re
+import signal
 import stat
 import sys
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, Final
 
 __all__ = ["Reader", "answer", "search_bytes"]
@@ -29,8 +30,9 @@ def answer(order: Mapping[str, Any], out: BinaryIO) -> None:
     """Search what an order names, and write what is found.
 
     Args:
-        order: `pattern`, `literal`, `ignore_case`, `context`, and `files`: each a path and its
-            bytes in base 64, or `null` for a file below the current folder.
+        order: `pattern`, `literal`, `ignore_case`, `context`, `file_s`: seconds that one file may
+            take, and `files`: each a path and its bytes in base 64, or `null` for a file below the
+            current folder.
         out: Where messages go.
     """
     source = re.escape(order["pattern"]) if order["literal"] else order["pattern"]
@@ -47,9 +49,35 @@ def answer(order: Mapping[str, Any], out: BinaryIO) -> None:
         if data is None or len(data) > _FILE_BYTES:
             out.write(_line("skipped", {"path": {"text": path}}))
             continue
-        for kind, message in search_bytes(data, regex, whole, order["context"]):
+        try:
+            with _limit(order["file_s"]):
+                found = list(search_bytes(data, regex, whole, order["context"]))
+        except _TooSlow:
+            out.write(_line("slow", {"path": {"text": path}}))
+            return
+        for kind, message in found:
             out.write(_line(kind, {"path": {"text": path}, **message}))
     reader.close()
+
+
+class _TooSlow(Exception):
+    """A file has taken too long."""
+
+
+@contextmanager
+def _limit(seconds: float) -> Generator[None]:
+    """End what takes longer: Python's regexes look out for signals."""
+
+    def stop(*_: object) -> None:
+        raise _TooSlow
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def search_bytes(

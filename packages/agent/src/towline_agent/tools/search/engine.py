@@ -26,6 +26,9 @@ __all__ = ["Found", "Query", "find_rg", "search_with_python", "search_with_rg"]
 TIMEOUT_S: Final = 20.0
 """Seconds for one search; a regex that takes longer will not end."""
 
+FILE_S: Final = 2.0
+"""Seconds for one file without `rg`: a regex that takes longer on 16 MiB will not end soon."""
+
 _SEARCHES: Final = ThreadPool("towline-search", 4)
 """Each waits for one child."""
 _READ_BYTES: Final = 65_536
@@ -145,6 +148,7 @@ async def search_with_python(
         "literal": query.literal,
         "ignore_case": query.ignore_case,
         "context": query.context,
+        "file_s": FILE_S,
         "files": [
             (path, None if data is None else b64encode(data).decode()) for path, data in wanted
         ],
@@ -163,6 +167,12 @@ def _found(reader: HitReader) -> Found:
         raise ToolInputInvalid(
             f"The pattern is no regex: {reader.error}. Set literal to look for the words as they "
             "are, or put a backslash before each sign."
+        )
+    if reader.slow:
+        raise ToolInputInvalid(
+            f"The pattern takes too long on {reader.slow!r}. Repeats within repeats, such as "
+            "(a+)+, do that: write each repeat once, set literal, or leave the file out with path "
+            "or glob."
         )
     files = sorted(
         (file for file in reader.files.values() if file.lines), key=lambda f: sort_key(f.path)

@@ -92,6 +92,8 @@ class HitReader:
         """Files that could not be read, or were too large."""
         self.error = ""
         """Why the pattern can't be used."""
+        self.slow = ""
+        """The file that the pattern takes too long on; the search ended there."""
         self._wants = wants
         self._limit = limit
         self._file: FileHits | None = None
@@ -121,6 +123,8 @@ class HitReader:
         data = message.data
         self.error = self.error or data.message
         self.skipped += message.type == "skipped"
+        if message.type == "slow" and data.path is not None:
+            self.slow = data.path.read()
         if message.type == "end":  # only now it is known whether the file is binary
             if self._file is not None and data.binary_offset is not None:
                 self.files.pop(self._file.path, None)

@@ -104,7 +104,7 @@ class WebClient:
         *,
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
-        body: str | None = None,
+        body: str | bytes | None = None,
     ) -> WebAnswer:
         """Make one request; redirects are answers like others.
 
@@ -125,7 +125,7 @@ class WebClient:
                     method,
                     url.url,
                     headers=own | {name.lower(): value for name, value in (headers or {}).items()},
-                    data=None if body is None else body.encode(),
+                    data=body.encode() if isinstance(body, str) else body,
                     allow_redirects=False,
                     proxy=proxy,
                 ) as response,

@@ -15,8 +15,11 @@ from urllib.parse import unquote, urlsplit
 
 from towline_agent.errors import ToolError
 from towline_agent.listener import Listener
+from towline_agent.permissions.secret import is_secret
 from towline_agent.tools.web.url import WebUrl, read_url
 from towline_agent.workspaces.base import Workspace
+from towline_agent.workspaces.threads import FILES
+from towline_agent.workspaces.twin import follow
 
 __all__ = ["PAGE_HOST", "Gateway", "serve_files"]
 
@@ -40,14 +43,25 @@ FileServer = Callable[[str], Awaitable[tuple[str, bytes]]]
 """The kind and the bytes of the file at a path; raises `ToolError` when there is none."""
 
 
-def serve_files(workspace: Workspace) -> FileServer:
-    """What serves a workspace's files to its own pages: those that pages are made of."""
+def serve_files(workspace: Workspace, page: str = "") -> FileServer:
+    """What serves a workspace's files to its own pages: those that pages are made of.
+
+    No secret file is among them, by whatever name, since nobody was asked about it (A5.67).
+
+    Args:
+        workspace: Where they stand.
+        page: The page itself, about which it was decided.
+    """
 
     async def serve(path: str) -> tuple[str, bytes]:
         kind = mimetypes.guess_type(path)[0] or ""
         hidden = any(part.startswith(".") for part in path.split("/"))
         if hidden or not kind.startswith(_KINDS):
             raise ToolError(f"{path!r} is nothing that a page is made of.")
+        lead = await FILES.run(lambda: follow(workspace.root, path, is_secret))
+        secret = is_secret(path) or is_secret(lead.shown) or lead.twin is not None
+        if secret and path != page:
+            raise ToolError(f"{path!r} may hold secrets.")
         return kind, (await workspace.read(path)).data
 
     return serve

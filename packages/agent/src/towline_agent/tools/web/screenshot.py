@@ -14,7 +14,7 @@ import msgspec
 
 from towline_agent.errors import ToolError, ToolInputInvalid
 from towline_agent.permissions.part import Part
-from towline_agent.permissions.secret import path_part
+from towline_agent.permissions.secret import is_secret, path_part
 from towline_agent.tools.function import tool
 from towline_agent.tools.tool import Look, Tool, ToolContext, ToolOutput
 from towline_agent.tools.web.address import is_public
@@ -24,6 +24,7 @@ from towline_agent.tools.web.gateway import PAGE_HOST, Gateway, serve_files
 from towline_agent.tools.web.url import WebUrl, read_url
 from towline_agent.workspaces.program import run_program
 from towline_agent.workspaces.threads import FILES
+from towline_agent.workspaces.twin import follow
 from towline_protocol import Image, PageArtifact, Preview, Text
 
 __all__ = ["MAX_EDGE", "TIMEOUT_S", "find_browser", "make_screenshot"]
@@ -116,7 +117,7 @@ def make_screenshot(
             gateway = Gateway(found, None, public)
         else:
             await context.workspace.read(found)  # says in our words when there is none
-            gateway = Gateway(None, serve_files(context.workspace), public)
+            gateway = Gateway(None, serve_files(context.workspace, found), public)
         async with gateway:
             address = found.text if isinstance(found, WebUrl) else _address(found)
             argv = _command(browser, address, gateway.port, width, height)
@@ -127,14 +128,28 @@ def make_screenshot(
 
 
 async def _look(context: ToolContext, arguments: dict[str, Any]) -> Look:
-    del context
     found = _read_page(arguments["page"])
     if not isinstance(found, WebUrl):
-        return Look(parts=(path_part(found, effect="read"),))
+        return Look(parts=(await _file_part(context, found),))
     part = host_part(found)
     if part.caution is None and _is_root():
         part = Part(subject=part.subject, kind="host", effect="network", caution=_UNBOXED)
     return Look(parts=(part,), preview=Preview(kind="url", text=found.text))
+
+
+async def _file_part(context: ToolContext, path: str) -> Part:
+    """The file that is drawn, by where its path leads."""
+    _address(path)  # what lies outside is refused, not asked about
+    root = context.workspace.root
+    lead = await FILES.run(lambda: follow(root, path, is_secret))
+    also = () if lead.shown == path else (path,)
+    names, doubt = (), None
+    if lead.twin is not None:
+        names, doubt = lead.twin.names, lead.twin.doubt(path)
+    grants = (lead.real,) if lead.shown.startswith("/") else ()
+    return path_part(
+        lead.shown, effect="read", also=(*also, *names), grants=grants, caution=doubt
+    )
 
 
 def _is_root() -> bool:

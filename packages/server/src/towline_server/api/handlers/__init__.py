@@ -11,6 +11,7 @@ from towline_server.api.handlers import (
     file,
     model,
     project,
+    push,
     read,
     session,
     talk,
@@ -33,5 +34,6 @@ HANDLERS: Final[dict[str, Handler]] = {
     **checkpoint.HANDLERS,
     **model.HANDLERS,
     **project.HANDLERS,
+    **push.HANDLERS,
 }
 """Operation name to handler; streams stand in `api/stream.py`."""

@@ -77,8 +77,15 @@ def _reached_at(call: Call) -> str:
     return f"{url.scheme}://{url.netloc}"
 
 
-async def _me(call: Call) -> Identity:
-    return Identity(user=call.user, server_name=call.service.server_name, admin=call.caller.admin)
+async def _me(call: Call) -> Identity | Response:
+    found = Identity(user=call.user, server_name=call.service.server_name, admin=call.caller.admin)
+    access = call.service.access
+    token = await access.sliding_cookie(call.request)
+    if token is None:
+        return found
+    response = _json(found)  # each start of the page asks this: its cookie lives as long as it
+    _set_cookie(response, call.request, access, token, DEVICE_LIFE_S)
+    return response
 
 
 async def _logout(call: Call) -> Response:
@@ -112,7 +119,7 @@ async def _revoke_token(call: Call) -> Response:
     return Response(status_code=204)
 
 
-def _json(body: Claimed | LoggedIn) -> Response:
+def _json(body: Claimed | Identity | LoggedIn) -> Response:
     return Response(encode(body), media_type="application/json")
 
 

@@ -22,6 +22,7 @@ from towline_server.api.readiness import Readiness
 from towline_server.api.remember import Remember, Repeats
 from towline_server.errors import Stale
 from towline_server.models.providers import Providers
+from towline_server.push.wake_ups import WakeUps
 from towline_server.sessions.agents import Agents
 from towline_server.sessions.budget import Budget
 from towline_server.sessions.files import Files
@@ -78,6 +79,8 @@ class Service:
     """What the folders of sessions bring along."""
     readiness: Readiness
     """Whether the server takes work."""
+    wake_ups: WakeUps
+    """What calls people who do not look, and knows who does."""
     log: str
     """The lineage of the log."""
     version: str

@@ -2,6 +2,7 @@
 
 import os
 from functools import cache
+from importlib.util import find_spec
 from typing import Final
 
 from starlette.responses import Response
@@ -122,6 +123,8 @@ def _serves(service: Service, area: str) -> bool:
     """Whether the part is there: not where another program does it, or nobody can."""
     if area == "auth":
         return service.access.own
+    if area == "push":
+        return find_spec("pywebpush") is not None
     return area != "model" or service.providers is not None
 
 

@@ -10,6 +10,9 @@ DELETE FROM marks WHERE session = ?;
 -- name: remove_quarantine
 DELETE FROM quarantine WHERE session = ?;
 
+-- name: remove_outcomes
+DELETE FROM push_outcomes WHERE session = ?;
+
 -- name: insert_tombstone
 INSERT INTO tombstones (session, user, deleted_ms, emptied) VALUES (?, ?, ?, 0);
 

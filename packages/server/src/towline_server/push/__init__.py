@@ -1,0 +1,1 @@
+"""Calling people who do not look (C7.1)."""

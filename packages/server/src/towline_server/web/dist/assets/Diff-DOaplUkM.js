@@ -1,2 +1,0 @@
-import{D as e,x as t}from"./index-DD_iNDmd.js";var n=200;function r(e){return e.startsWith(`+++`)||e.startsWith(`---`)?`meta`:e.startsWith(`+`)?`add`:e.startsWith(`-`)?`del`:e.startsWith(`@@`)?`meta`:``}function i({text:i}){let a=t(i).replace(/\n$/,``).split(`
-`);return e(`pre`,{class:`diff`,tabIndex:0,children:e(`code`,{children:[a.slice(0,n).map((t,n)=>e(`span`,{class:r(t),children:`${t}\n`},n)),a.length>n&&e(`span`,{class:`meta`,children:`… +${a.length-n}\n`})]})})}export{i as t};

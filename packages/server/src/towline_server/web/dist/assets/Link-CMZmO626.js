@@ -1,1 +1,0 @@
-import{D as e,J as t,q as n}from"./index-DD_iNDmd.js";function r({to:r,className:i,current:a=!1,onGo:o,children:s}){return e(`a`,{class:i,href:n(r),"aria-current":a?`page`:void 0,onClick:e=>{e.metaKey||e.ctrlKey||e.shiftKey||(e.preventDefault(),t(r),o?.())},children:s})}export{r as t};

@@ -1,1 +1,0 @@
-import{_t as e,ht as t}from"./index-DD_iNDmd.js";function n(n){let[r,i]=e(Date.now);return t(()=>{if(!n)return;i(Date.now());let e=setInterval(()=>i(Date.now()),1e3);return()=>clearInterval(e)},[n]),r}export{n as t};

@@ -1,0 +1,195 @@
+"""The page as an app on a phone: kept, installed, updated, and read without a server."""
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import BrowserContext, Page, async_playwright, expect
+from product.running import require_chromium
+
+from towline_agent.testing import ScriptedProvider
+from towline_server import BuiltApp
+from towline_server.testing import open_test_server
+from towline_server.web.serve import DIST, WebApp, load_web_app
+
+pytestmark = [pytest.mark.chromium, pytest.mark.slow]
+
+ANSWER = "The rope holds."
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+
+
+@pytest.fixture
+async def phone(tmp_path: Path) -> AsyncGenerator[BrowserContext]:
+    """A browser of its own on a folder of its own, as on a device: it keeps workers and copies."""
+    async with async_playwright() as playwright:
+        context = await playwright.chromium.launch_persistent_context(
+            str(tmp_path / "profile"),
+            executable_path=require_chromium(),
+            args=FLAGS,
+            viewport={"width": 390, "height": 844},
+        )
+        context.set_default_timeout(20_000)
+        expect.set_options(timeout=20_000)
+        yield context
+        await context.close()
+
+
+async def _sign_in(phone: BrowserContext, built: BuiltApp) -> Page:
+    """A page that came in by a fresh link, with its worker at work."""
+    code, _ = built.access.new_code()
+    page = phone.pages[0] if phone.pages else await phone.new_page()
+    await page.goto(f"{built.url}/#code={code}")
+    await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    await page.evaluate("navigator.serviceWorker.ready.then(() => undefined)")
+    return page
+
+
+async def _talk(page: Page) -> None:
+    await page.get_by_role("textbox", name="Message").fill("Does it hold?")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.locator("article.agent")).to_contain_text(ANSWER)
+
+
+COUNT_COPIES = """async () => {
+  const known = await indexedDB.databases();
+  if (!known.some(({ name }) => name === "towline")) return 0;
+  const done = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  const database = await done(indexedDB.open("towline"));
+  const count = await done(database.transaction("sessions").objectStore("sessions").count());
+  database.close();
+  return count;
+}"""
+
+
+async def _until_kept(page: Page, count: int) -> None:
+    """Wait until the page has kept copies of so many sessions."""
+    async with asyncio.timeout(20):
+        while await page.evaluate(COUNT_COPIES) != count:
+            await page.wait_for_timeout(50)
+
+
+async def test_without_a_server_the_page_starts_and_shows_a_copy(
+    phone: BrowserContext, tmp_path: Path
+) -> None:
+    (tmp_path / "root").mkdir()
+    async with open_test_server(ScriptedProvider(ANSWER), root=tmp_path / "root") as built:
+        page = await _sign_in(phone, built)
+        await _talk(page)
+        await _until_kept(page, 1)
+    await page.reload()
+    await expect(page.locator("article.agent")).to_contain_text(ANSWER)
+    await expect(page.get_by_text(re.compile(r"Copy from .+\. No connection\."))).to_be_visible()
+    field = page.get_by_role("textbox", name="Message")
+    await field.fill("Written on the train")
+    await page.reload()
+    await expect(page.get_by_role("textbox", name="Message")).to_have_value("Written on the train")
+
+
+async def test_signing_out_leaves_no_copy_behind(phone: BrowserContext, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    async with open_test_server(ScriptedProvider(ANSWER), root=tmp_path / "root") as built:
+        page = await _sign_in(phone, built)
+        await _talk(page)
+        await _until_kept(page, 1)
+        await page.get_by_role("button", name="More").click()
+        await page.get_by_role("button", name="Sign out").click()
+        await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        await _until_kept(page, 0)
+    await page.reload()
+    await expect(page.get_by_text("The server does not answer")).to_be_visible()
+
+
+def _other_build(place: Path) -> WebApp:
+    """The same page under another stamp, without one of its parts."""
+    shutil.copytree(DIST, place)
+    stamp = json.loads((place / "build.json").read_text())["sources"]
+    for name in ("index.html", "sw.js", "build.json"):
+        text = (place / name).read_text()
+        (place / name).write_text(text.replace(stamp[:12], "f" * 12))
+    (gone,) = (place / "assets").glob("Diff-*.js")
+    gone.unlink()
+    worker = (place / "sw.js").read_text()
+    (place / "sw.js").write_text(worker.replace(f'"/assets/{gone.name}",', ""))
+    return load_web_app(place)
+
+
+@pytest.mark.rules("W18")
+async def test_a_new_build_waits_for_a_tap_and_keeps_the_draft(
+    phone: BrowserContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "root").mkdir()
+    served = load_web_app()
+    monkeypatch.setattr("towline_server.build.load_web_app", lambda: served)
+    async with open_test_server(ScriptedProvider(ANSWER), root=tmp_path / "root") as built:
+        page = await _sign_in(phone, built)
+        await page.reload()
+        field = page.get_by_role("textbox", name="Message")
+        await expect(field).to_be_visible()
+        (gone,) = (DIST / "assets").glob("Diff-*.js")
+        vars(served).update(vars(_other_build(tmp_path / "dist")))
+        await page.evaluate("navigator.serviceWorker.ready.then((found) => found.update())")
+        await expect(page.get_by_text("A new version of this page is ready.")).to_be_visible()
+        assert await _build(page) != "f" * 12, "nothing changes by itself"
+
+        # The part that is gone from the server is still there for the old page, and no other.
+        old = await page.evaluate(f"fetch('/assets/{gone.name}').then((one) => one.status)")
+        none = await page.evaluate("fetch('/assets/none-12345678.js').then((one) => one.status)")
+        assert (old, none) == (200, 404)
+        kept = await page.evaluate("caches.match('/assets/none-12345678.js').then(Boolean)")
+        assert not kept
+
+        await field.fill("Half a thought")
+        await page.get_by_role("button", name="Reload").click()
+        await expect(page.locator(f'meta[content="{"f" * 12}"]')).to_have_count(1)
+        await expect(field).to_have_value("Half a thought")
+        await expect(page.get_by_text("A new version of this page is ready.")).to_be_hidden()
+
+
+async def _build(page: Page) -> str:
+    found = await page.locator('meta[name="towline-build"]').get_attribute("content")
+    assert found is not None
+    return found
+
+
+async def test_the_browser_would_install_the_page(phone: BrowserContext, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    async with open_test_server(ScriptedProvider(), root=tmp_path / "root") as built:
+        page = await _sign_in(phone, built)
+        tools: Any = await phone.new_cdp_session(page)
+        manifest = await tools.send("Page.getAppManifest")
+        errors = await tools.send("Page.getInstallabilityErrors")
+    assert manifest["errors"] == []
+    told = json.loads(manifest["data"])
+    assert (told["id"], told["display"], told["scope"]) == ("/", "standalone", "/")
+    assert errors["installabilityErrors"] == []
+
+
+async def test_the_page_keeps_to_its_policy(phone: BrowserContext, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    async with open_test_server(ScriptedProvider(ANSWER), root=tmp_path / "root") as built:
+        said: list[str] = []
+        page = phone.pages[0]
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        await page.add_init_script(
+            "addEventListener('securitypolicyviolation', (event) =>"
+            " console.error(`${event.violatedDirective} ${event.blockedURI}`))"
+        )
+        await _sign_in(phone, built)
+        await _talk(page)
+        await page.get_by_role("button", name="More").click()
+        scope = "navigator.serviceWorker.ready.then((found) => found.updateViaCache)"
+        assert await page.evaluate(scope) == "none"
+        # The browser says that the page keeps its offer to install it.
+        assert [line for line in said if "beforeinstallprompt" not in line] == []
+        other = "trustedTypes.createPolicy('other', {})"
+        with pytest.raises(Exception, match="disallowed"):
+            await page.evaluate(other)

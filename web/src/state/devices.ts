@@ -1,0 +1,60 @@
+/** What is let in as this user: paired devices, logins, tokens of programs. */
+
+import { signal } from "@preact/signals";
+import { ApiFault, call } from "../platform/api.ts";
+import type { Pairing, TokenInfo } from "../protocol/types.gen.ts";
+import { signOut } from "./account.ts";
+
+/** How a list came to be. */
+export type Loading<Value> =
+  | { state: "loading" }
+  | { state: "failed"; message: string }
+  | { state: "ready"; value: Value };
+
+/** The devices, this one first and then those that were used last. */
+export const devices = signal<Loading<readonly TokenInfo[]>>({ state: "loading" });
+/** The code that was made for another device, if one was. */
+export const pairing = signal<Loading<Pairing> | null>(null);
+
+/** Those that were used last stand first; this one before all. */
+export function sortDevices(tokens: readonly TokenInfo[]): TokenInfo[] {
+  return [...tokens].sort((a, b) => {
+    if (Boolean(a.current) !== Boolean(b.current)) return a.current ? -1 : 1;
+    return a.last_used < b.last_used ? 1 : -1;
+  });
+}
+
+async function ask<Value>(request: () => Promise<Value>): Promise<Loading<Value>> {
+  try {
+    return { state: "ready", value: await request() };
+  } catch (error) {
+    if (!(error instanceof ApiFault)) throw error;
+    if (error.code === "unauthorized") signOut(true);
+    return { state: "failed", message: error.message };
+  }
+}
+
+/** Reads the list. */
+export async function loadDevices(): Promise<void> {
+  devices.value = await ask(async () => sortDevices((await call("list_tokens")).tokens));
+}
+
+/** Lets a device in no more; tells what was wrong when it could not be done. */
+export async function revokeDevice(token: string): Promise<string | null> {
+  const done = await ask(() => call("revoke_token", { path: { token } }));
+  // Whatever came of it, the list says how it is now.
+  await loadDevices();
+  return done.state === "failed" ? done.message : null;
+}
+
+/** Makes a code for another device; the one before stays good until its own end. */
+export async function makePairing(): Promise<void> {
+  pairing.value = { state: "loading" };
+  pairing.value = await ask(() => call("pair"));
+}
+
+/** Whether an address leads to this machine alone. */
+export function isOnlyHere(url: string): boolean {
+  const { hostname } = new URL(url);
+  return hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
+}

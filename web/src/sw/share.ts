@@ -1,0 +1,36 @@
+/** What another app hands over ("Share"): kept on this device until the page takes it. */
+
+import type { ShellTools } from "./shell.ts";
+
+/** Where what was handed over lies until then. */
+export const SHARED = "towline-shared";
+/** The page takes it when its address says so. */
+export const SHARED_START = "/?shared=1#/";
+
+const MOST_FILES = 6;
+
+/** Keeps what was shared and leads to the page; nothing when a request is no share. */
+export function receiveShare(
+  request: Request,
+  { caches, origin }: Pick<ShellTools, "caches" | "origin">,
+): Promise<Response> | undefined {
+  const { pathname, origin: asked } = new URL(request.url);
+  if (request.method !== "POST" || pathname !== "/share" || asked !== origin) return undefined;
+  return keep(request, caches).then(() => Response.redirect(`${origin}${SHARED_START}`, 303));
+}
+
+async function keep(request: Request, caches: CacheStorage): Promise<void> {
+  const form = await request.formData();
+  const parts = ["title", "text", "url"].map((name) => form.get(name));
+  const said = new Set(
+    parts.filter((part): part is string => typeof part === "string" && part !== ""),
+  );
+  const files = form.getAll("images").filter((part): part is File => part instanceof File);
+  await caches.delete(SHARED);
+  const cache = await caches.open(SHARED);
+  await cache.put("/shared/text", new Response([...said].join("\n")));
+  for (const [at, file] of files.slice(0, MOST_FILES).entries()) {
+    const headers = { "content-type": file.type, "x-name": encodeURIComponent(file.name) };
+    await cache.put(`/shared/${at}`, new Response(file, { headers }));
+  }
+}

@@ -1,0 +1,125 @@
+import "../../core/words.code.ts";
+import type { RefObject } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+import { readSlash } from "../../core/token.ts";
+import { visible } from "../../core/visible.ts";
+import type { PromptBlock } from "../../protocol/types.gen.ts";
+import type { Chat } from "../../state/chat.ts";
+import { editing } from "../chat/editing.ts";
+import { AttachedList } from "./AttachedList.tsx";
+import { AttachMenu } from "./AttachMenu.tsx";
+import { Attachments } from "./attached.ts";
+import { Palette, usePalette } from "./Palette.tsx";
+import { runSlash } from "./slash.ts";
+
+/** Longer pasted texts become a file, in UTF-16 units. */
+const LONG_PASTE = 4_000;
+
+/** What the tools beside the field do for it. */
+export interface Tools {
+  /** Takes a key that is meant for an open list of suggestions. */
+  key: (event: KeyboardEvent) => boolean;
+  /** Does what a text asks for, when it is a command. */
+  slash: (text: string) => boolean;
+  /** The files that go along, which are then gone from here; nothing while some are not ready. */
+  take: () => readonly PromptBlock[] | null;
+}
+
+interface ComposerToolsProps {
+  session: string | null;
+  chat: Chat | null;
+  text: string;
+  field: RefObject<HTMLTextAreaElement | null>;
+  /** Where the composer finds what these tools do. */
+  handle: { current: Tools | null };
+  onText: (text: string) => void;
+  /** How many files go along now. */
+  onCount: (count: number) => void;
+}
+
+/** Files, commands and paths: what a composer does without until somebody writes. */
+export function ComposerTools(props: ComposerToolsProps) {
+  const { session, chat, text, field, handle, onText, onCount } = props;
+  const attachments = useMemo(() => new Attachments(), []);
+  const count = attachments.list.value.length;
+  const palette = usePalette({ session, text, field, onText });
+  useEffect(() => () => attachments.close(), [attachments]);
+  useEffect(() => onCount(count), [count]);
+  useEffect(() => takePasted(field.current, attachments), [attachments]);
+  const edit = editing.value;
+  useEffect(() => {
+    if (edit?.session === session && edit.blocks) attachments.restore(edit.blocks);
+  }, [edit, session]);
+  useEffect(() => {
+    handle.current = {
+      key: palette.key,
+      slash: (asked) => chat !== null && count === 0 && slash(chat, asked),
+      take: () => attachments.take(),
+    };
+  });
+  useEffect(
+    () => () => {
+      handle.current = null;
+    },
+    [],
+  );
+  const complaint = attachments.complaint.value;
+  return (
+    <>
+      <Palette palette={palette} />
+      <AttachMenu onFiles={(files) => attachments.add(files)} />
+      <AttachedList attachments={attachments} />
+      {complaint && (
+        <p class="complaint attached-complaint" role="alert">
+          {visible(complaint)}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Begins a command; what was typed comes back when it is not done. */
+function slash(chat: Chat, text: string): boolean {
+  if (!readSlash(text)) return false;
+  chat.complaint.value = null;
+  void runSlash(chat, text).then((complaint) => {
+    chat.complaint.value = complaint;
+    if (complaint !== null) editing.value = { session: chat.session, text };
+  });
+  return true;
+}
+
+/** Takes pasted and dropped files, and long pasted texts, as attachments. */
+function takePasted(field: HTMLTextAreaElement | null, attachments: Attachments): () => void {
+  const paste = (event: ClipboardEvent): void => {
+    const data = event.clipboardData;
+    if (!data) return;
+    const text = data.getData("text/plain");
+    if (data.files.length > 0 && text === "") attachments.add(data.files);
+    else if (text.length > LONG_PASTE) attachments.add([textFile(text)]);
+    else return;
+    event.preventDefault();
+  };
+  const over = (event: DragEvent): void => {
+    if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+  };
+  const drop = (event: DragEvent): void => {
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    attachments.add(event.dataTransfer.files);
+  };
+  field?.addEventListener("paste", paste);
+  document.addEventListener("dragover", over);
+  document.addEventListener("drop", drop);
+  return () => {
+    field?.removeEventListener("paste", paste);
+    document.removeEventListener("dragover", over);
+    document.removeEventListener("drop", drop);
+  };
+}
+
+function textFile(text: string): File {
+  const lines = text.replace(/\n$/, "").split("\n").length;
+  return new File([text], `${t("attach.paste", { lines })}.txt`, { type: "text/plain" });
+}

@@ -1,0 +1,44 @@
+import "../../core/words.code.ts";
+import { t, tMaybe } from "../../core/i18n.ts";
+import { visible } from "../../core/visible.ts";
+import type { Chat } from "../../state/chat.ts";
+import { lazy } from "../base/lazy.tsx";
+import { chipsOpen } from "./chips_open.ts";
+
+/** The choices: of no use before somebody asks. */
+export const ChipsSheet = lazy(async () => (await import("./ChipsSheet.tsx")).ChipsSheet);
+
+/** Model, mode, and how full the model's window is; a tap changes them. */
+export function Chips({ chat }: { chat: Chat }) {
+  const { model, mode, context } = chat.current.value;
+  const short = visible(model.split("/").at(-1) ?? "");
+  const percent =
+    context?.window && context.used > 0 ? Math.round((100 * context.used) / context.window) : null;
+  return (
+    <div class="dock-chips">
+      <button
+        type="button"
+        class="chip chip-button"
+        aria-label={`${t("chips.label")}: ${short}, ${mode}`}
+        onClick={() => {
+          chipsOpen.value = true;
+        }}
+      >
+        <span class="chip-model">{short}</span>
+        <span aria-hidden="true">·</span>
+        <span>{tMaybe(`mode.short.${mode}`) ?? visible(mode)}</span>
+        {percent !== null && (
+          <span class="quiet" title={t("chips.context", { percent })}>{`${percent} %`}</span>
+        )}
+      </button>
+      {chipsOpen.value && (
+        <ChipsSheet
+          chat={chat}
+          onClose={() => {
+            chipsOpen.value = false;
+          }}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,122 @@
+import "../../core/words.code.ts";
+import { useEffect, useState } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+import { visible } from "../../core/visible.ts";
+import { ApiFault, call } from "../../platform/api.ts";
+import type { TrustInfo } from "../../protocol/types.gen.ts";
+import { Button } from "../base/Button.tsx";
+import { Sheet } from "../base/Sheet.tsx";
+
+/** What a person does not want to be asked about again until the page is loaded anew. */
+const put_off = new Set<string>();
+
+/** Asks whether a folder's own settings count, when it brings some that nobody has trusted. */
+export function TrustCard({ session }: { session: string }) {
+  const [found, setFound] = useState<TrustInfo | null>(null);
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    let left = false;
+    setFound(null);
+    call("get_trust", { path: { session } }).then(
+      (info) => left || setFound(info),
+      (error: unknown) => {
+        // What cannot be asked is not shown: nothing of the folder counts until it is trusted.
+        if (!(error instanceof ApiFault)) throw error;
+      },
+    );
+    return () => {
+      left = true;
+    };
+  }, [session]);
+  if (!found || found.trusted || !found.files?.length || put_off.has(found.digest)) return null;
+  const put = (): void => {
+    put_off.add(found.digest);
+    setFound({ ...found });
+  };
+  return (
+    <section class="request trust" aria-label={t("trust.title")}>
+      <p>{t(found.changed ? "trust.changed" : "trust.title")}</p>
+      <div class="turn-ways">
+        <Button onClick={put}>{t("trust.no")}</Button>
+        <Button kind="main" onClick={() => setOpen(true)}>
+          {t("trust.review")}
+        </Button>
+      </div>
+      {open && (
+        <TrustSheet
+          session={session}
+          found={found}
+          onChange={setFound}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </section>
+  );
+}
+
+interface TrustSheetProps {
+  session: string;
+  found: TrustInfo;
+  onChange: (info: TrustInfo) => void;
+  onClose: () => void;
+}
+
+function TrustSheet({ session, found, onChange, onClose }: TrustSheetProps) {
+  const [complaint, setComplaint] = useState("");
+  const trust = async (): Promise<void> => {
+    setComplaint("");
+    try {
+      // The digest names the files as they stand here: changed ones are refused.
+      const body = { digest: found.digest };
+      onChange(await call("set_trust", { path: { session }, body }));
+      onClose();
+    } catch (error) {
+      if (!(error instanceof ApiFault)) throw error;
+      setComplaint(error.message);
+    }
+  };
+  const problems = found.problems ?? [];
+  return (
+    <Sheet title={t(found.changed ? "trust.changed" : "trust.title")} onClose={onClose}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys */}
+      <div class="sheet-scroll" tabIndex={0}>
+        <p>{t("trust.lead")}</p>
+        <p class="path">{visible(found.folder)}</p>
+        <Listed label={t("trust.files")} lines={found.files ?? []} />
+        <Listed label={t("trust.rules")} lines={found.rules ?? []} />
+        {problems.map((problem) => (
+          <p key={problem} class="complaint">
+            {visible(problem)}
+          </p>
+        ))}
+      </div>
+      {complaint && (
+        <p class="complaint" role="alert">
+          {visible(complaint)}
+        </p>
+      )}
+      <div class="turn-ways">
+        <Button onClick={onClose}>{t("trust.no")}</Button>
+        <Button kind="main" onClick={() => void trust()}>
+          {t("trust.yes")}
+        </Button>
+      </div>
+    </Sheet>
+  );
+}
+
+function Listed({ label, lines }: { label: string; lines: readonly string[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <>
+      <h3 class="label">{label}</h3>
+      <ul class="listed">
+        {lines.map((line) => (
+          <li key={line} class="path">
+            {visible(line)}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,121 @@
+import "../../core/words.code.ts";
+import { useRef, useState } from "preact/hooks";
+import { t } from "../../core/i18n.ts";
+import { visible } from "../../core/visible.ts";
+import { ApiFault } from "../../platform/api.ts";
+import type { TurnReverted } from "../../protocol/types.gen.ts";
+import { deliver, newKey } from "../../state/outbox.ts";
+import { Button } from "../base/Button.tsx";
+
+interface UndoProps {
+  session: string;
+  turn: string;
+  onBack: () => void;
+}
+
+/** Takes a turn back, after a second tap; what others changed since stays, and is told. */
+export function Undo({ session, turn, onBack }: UndoProps) {
+  const [talk, setTalk] = useState(true);
+  const [busy, setBusy] = useState(false);
+  const [done, setDone] = useState<TurnReverted | null>(null);
+  const [complaint, setComplaint] = useState("");
+  // One key for one wish: a second tap, or a tap after a lost answer, asks for the same thing.
+  const key = useRef(newKey());
+  const undo = async (skip_conflicts: boolean): Promise<void> => {
+    setBusy(true);
+    setComplaint("");
+    try {
+      const body = { conversation: talk, skip_conflicts };
+      const path = { session, turn };
+      setDone(await deliver("revert_turn", { path, key: key.current, body }));
+    } catch (error) {
+      if (!(error instanceof ApiFault)) throw error;
+      setComplaint(error.message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const others = (): void => {
+    key.current = newKey();
+    void undo(true);
+  };
+  if (done) return <Outcome done={done} busy={busy} onOthers={others} onBack={onBack} />;
+  return (
+    <section class="undo" aria-label={t("turn.undo.do")}>
+      <p>{t("turn.undo.lead")}</p>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={talk}
+          onChange={(event) => setTalk(event.currentTarget.checked)}
+        />
+        {t("turn.undo.talk")}
+      </label>
+      {complaint && (
+        <p class="complaint" role="alert">
+          {visible(complaint)}
+        </p>
+      )}
+      <div class="turn-ways">
+        <Button onClick={onBack}>{t("turn.undo.back")}</Button>
+        <Button kind="danger" disabled={busy} onClick={() => void undo(false)}>
+          {t("turn.undo.do")}
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+interface OutcomeProps {
+  done: TurnReverted;
+  busy: boolean;
+  onOthers: () => void;
+  onBack: () => void;
+}
+
+function Outcome({ done, busy, onOthers, onBack }: OutcomeProps) {
+  const { reverted = [], conflicts = [], unkept = [] } = done;
+  // Without a wish to skip them, even one conflict keeps everything as it is.
+  const stays = conflicts.length > 0 && reverted.length === 0;
+  return (
+    <section class="undo" role="status">
+      {!stays && (
+        <p>
+          {reverted.length > 0
+            ? t("turn.undo.done", { count: reverted.length })
+            : t("turn.undo.nothing")}
+        </p>
+      )}
+      {conflicts.length > 0 && (
+        <>
+          <p>{t(stays ? "turn.undo.stays" : "turn.undo.left")}</p>
+          <ul>
+            {conflicts.map(({ path, what }) => (
+              <li key={path}>
+                <span class="change-path">{visible(path)}</span> {visible(what)}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {unkept.length > 0 && (
+        <>
+          <p>{t("turn.undo.unkept")}</p>
+          <ul>
+            {unkept.map((sentence) => (
+              <li key={sentence}>{visible(sentence)}</li>
+            ))}
+          </ul>
+        </>
+      )}
+      <div class="turn-ways">
+        {stays && (
+          <Button disabled={busy} onClick={onOthers}>
+            {t("turn.undo.rest")}
+          </Button>
+        )}
+        <Button onClick={onBack}>{t("close")}</Button>
+      </div>
+    </section>
+  );
+}
