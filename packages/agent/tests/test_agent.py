@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from towline_agent.agent import Agent, AgentResult, system_prompt
-from towline_agent.errors import AbortTurn, ResponseMalformed
+from towline_agent.errors import AbortTurn, AuthenticationFailed, ResponseMalformed
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.providers.base import Controls, Model, StepFailed, TextPiece
 from towline_agent.providers.openai_chat.provider import OpenAIChat

@@ -76,7 +76,9 @@ async def test_a_limit_that_was_left_cancels_nothing_when_it_is_begun_anew() -> 
     with TimeLimit(LONG_S) as left:
         await asyncio.sleep(0)
     left.restart(0.0)
-    await asyncio.sleep(SHORT_S)
+    later = asyncio.Event()
+    asyncio.get_running_loop().call_later(SHORT_S, later.set)
+    await later.wait()
     assert not left.expired
 
 
