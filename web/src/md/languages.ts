@@ -13,12 +13,12 @@ import markdown from "highlight.js/lib/languages/markdown";
 import python from "highlight.js/lib/languages/python";
 import ruby from "highlight.js/lib/languages/ruby";
 import rust from "highlight.js/lib/languages/rust";
-import sql from "highlight.js/lib/languages/sql";
 import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { parseHighlighted } from "./coloured.ts";
 import { css } from "./css_grammar.ts";
+import { sql } from "./sql_grammar.ts";
 
 const LANGUAGES = {
   bash,
