@@ -18,6 +18,8 @@ from typing import Final
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
+from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
 
 from towline_agent.workspaces.landlock import MIN_ABI, landlock_abi
 
@@ -75,11 +77,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(reason)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process run all that asks the local model."""
-    for item in items:
-        if item.get_closest_marker("model") is not None:
-            item.add_marker(pytest.mark.xdist_group("model"))
+@cache
+def _asks_model(file: str) -> bool:
+    return "mark.model" in (ROOT / file).read_text(encoding="utf-8")
+
+
+class _OneAtTheModel(LoadScopeScheduling):
+    """Hands out one test after the other, but the files that ask the model to one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "model" if _asks_model(nodeid.partition("::")[0]) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Take the place of `--dist loadgroup`, whose marks are lost on the way in pytest 9.2."""
+    return _OneAtTheModel(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ RIMS = {
     "towline_agent/turn.py": "a turn",
     "towline_client/bridge/threads.py": "a thread that hands it to the one who waits",
     "towline_agent/workspaces/threads.py": "a thread that hands it to the one who waits",
+    "towline_server/push/wake_ups.py": "the supervisor of the task that calls people",
     "towline_server/sessions/runner.py": "the supervisor of a session's task",
 }
 """Where any exception may be caught, and the rim that it is."""
@@ -340,12 +341,19 @@ def _catches_all(node: ast.ExceptHandler) -> bool:
     return broad is not None and not isinstance(node.body[-1], ast.Raise)
 
 
+def _calls(path: Path, *ends: str) -> Iterator[tuple[ast.Call, str]]:
+    """The calls of what ends so, each with its dotted name; to write out every name takes long."""
+    for node in _nodes(path):
+        match node:
+            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last.endswith(ends):
+                yield node, ast.unparse(node.func)
+            case _:
+                pass
+
+
 @pytest.mark.parametrize("path", TESTS, ids=_name)
 def test_a_skip_gives_one_loud_reason(path: Path) -> None:
-    for node in _nodes(path):
-        if not isinstance(node, ast.Call):
-            continue
-        name = ast.unparse(node.func)
+    for node, name in _calls(path, "skip", "skipif", "xfail", "SkipTest"):
         if name.endswith(("mark.skip", "mark.skipif", "mark.xfail", "pytest.skip", "SkipTest")):
             words = [*node.args, *(word.value for word in node.keywords if word.arg == "reason")]
             text = _said(words[-1], _tree(path)) if words else ""
@@ -370,10 +378,8 @@ def _said(node: ast.expr, tree: ast.Module) -> str:
 def test_no_test_sleeps(path: Path) -> None:
     sleeps = [
         f"{_name(path)}:{node.lineno}"
-        for node in _nodes(path)
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) in {"time.sleep", "asyncio.sleep", "sleep"}
-        and ast.unparse(node.args[0]) != "0"
+        for node, name in _calls(path, "sleep")
+        if name in {"time.sleep", "asyncio.sleep", "sleep"} and ast.unparse(node.args[0]) != "0"
     ]
     assert sleeps == []
 

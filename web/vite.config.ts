@@ -52,9 +52,12 @@ export default defineConfig(({ mode }) => ({
       // The worker keeps a whole build, so that a window that is open can still load its parts when
       // the server holds the next one. Pictures for shop windows are not for keeping.
       name: "worker-files",
+      enforce: "post", // the styles come last
       generateBundle(_options, bundle) {
         const worker = bundle["sw.js"];
         if (worker?.type !== "chunk") throw new Error("there is no worker in this build");
+        const shared = worker.imports.concat(worker.dynamicImports);
+        if (shared.length > 0) throw new Error(`the worker shares code with the page: ${shared}`);
         const made = Object.keys(bundle).filter((name) => name.startsWith("assets/"));
         const files = [...made, ...readdirSync(`${root}/public`)]
           .filter((name) => /\.(?:js|css|svg|png|webmanifest)$/.test(name))

@@ -1,25 +1,33 @@
 """The page as an app on a phone: kept, installed, updated, and read without a server."""
 
 import asyncio
+import io
 import json
+import os
 import re
 import shutil
+import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from playwright.async_api import BrowserContext, Page, async_playwright, expect
+from playwright.async_api import BrowserContext, Page, ViewportSize, async_playwright, expect
 from product.running import require_chromium
+from rich.console import Console
 
+from towline.cli.pair import pair
+from towline.paths import find_paths
 from towline_agent.testing import ScriptedProvider
-from towline_server import BuiltApp
+from towline_server import BuiltApp, RunFile
 from towline_server.testing import open_test_server
 from towline_server.web.serve import DIST, WebApp, load_web_app
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
 
 ANSWER = "The rope holds."
+PHONE: ViewportSize = {"width": 390, "height": 844}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 
 
@@ -31,7 +39,7 @@ async def phone(tmp_path: Path) -> AsyncGenerator[BrowserContext]:
             str(tmp_path / "profile"),
             executable_path=require_chromium(),
             args=FLAGS,
-            viewport={"width": 390, "height": 844},
+            viewport=PHONE,
         )
         context.set_default_timeout(20_000)
         expect.set_options(timeout=20_000)
@@ -99,7 +107,7 @@ async def test_signing_out_leaves_no_copy_behind(phone: BrowserContext, tmp_path
         page = await _sign_in(phone, built)
         await _talk(page)
         await _until_kept(page, 1)
-        await page.get_by_role("button", name="More").click()
+        await page.get_by_role("button", name="More", exact=True).click()
         await page.get_by_role("button", name="Sign out").click()
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         await _until_kept(page, 0)
@@ -114,7 +122,7 @@ def _other_build(place: Path) -> WebApp:
     for name in ("index.html", "sw.js", "build.json"):
         text = (place / name).read_text()
         (place / name).write_text(text.replace(stamp[:12], "f" * 12))
-    (gone,) = (place / "assets").glob("Diff-*.js")
+    (gone,) = (place / "assets").glob("languages-*.js")
     gone.unlink()
     worker = (place / "sw.js").read_text()
     (place / "sw.js").write_text(worker.replace(f'"/assets/{gone.name}",', ""))
@@ -133,7 +141,7 @@ async def test_a_new_build_waits_for_a_tap_and_keeps_the_draft(
         await page.reload()
         field = page.get_by_role("textbox", name="Message")
         await expect(field).to_be_visible()
-        (gone,) = (DIST / "assets").glob("Diff-*.js")
+        (gone,) = (DIST / "assets").glob("languages-*.js")
         vars(served).update(vars(_other_build(tmp_path / "dist")))
         await page.evaluate("navigator.serviceWorker.ready.then((found) => found.update())")
         await expect(page.get_by_text("A new version of this page is ready.")).to_be_visible()
@@ -185,7 +193,7 @@ async def test_the_page_keeps_to_its_policy(phone: BrowserContext, tmp_path: Pat
         )
         await _sign_in(phone, built)
         await _talk(page)
-        await page.get_by_role("button", name="More").click()
+        await page.get_by_role("button", name="More", exact=True).click()
         scope = "navigator.serviceWorker.ready.then((found) => found.updateViaCache)"
         assert await page.evaluate(scope) == "none"
         # The browser says that the page keeps its offer to install it.
@@ -193,3 +201,74 @@ async def test_the_page_keeps_to_its_policy(phone: BrowserContext, tmp_path: Pat
         other = "trustedTypes.createPolicy('other', {})"
         with pytest.raises(Exception, match="disallowed"):
             await page.evaluate(other)
+
+
+@pytest.mark.rules("W20")
+async def test_over_plain_http_the_page_works_and_says_what_it_lacks(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "root").mkdir()
+    name = socket.gethostname().lower()
+    async with (
+        open_test_server(ScriptedProvider(ANSWER), root=tmp_path / "root") as built,
+        async_playwright() as playwright,
+    ):
+        # The machine's own name, as another device calls it: no browser trusts that over HTTP.
+        browser = await playwright.chromium.launch(
+            executable_path=require_chromium(),
+            args=[*FLAGS, f"--host-resolver-rules=MAP {name} 127.0.0.1"],
+        )
+        page = await browser.new_page(viewport=PHONE)
+        code, _ = built.access.new_code()
+        address = built.url.replace("127.0.0.1", name)
+        await page.goto(f"{address}/#code={code}")
+        banner = page.get_by_text("Limited on plain HTTP")
+        await expect(banner).to_be_visible()
+        assert not await page.evaluate("isSecureContext")
+        await _talk(page)
+        await page.reload()
+        await expect(page.locator("article.agent")).to_contain_text(ANSWER)
+        await page.get_by_role("button", name="OK").click()
+        await expect(banner).to_be_hidden()
+        await page.goto(f"{address}/#/settings/device")
+        await expect(
+            page.get_by_text("Browsers install only what comes over HTTPS")
+        ).to_be_visible()
+        await page.get_by_role("main").get_by_text("All settings").click()
+        await browser.close()
+
+
+def _print_code(environ: dict[str, str]) -> str:
+    """What `towline pair` prints; it asks the server, so it must not stand in its loop."""
+    printed = io.StringIO()
+    assert asyncio.run(pair(Console(file=printed, width=200), environ)) == 0
+    return printed.getvalue()
+
+
+async def test_a_code_of_the_command_line_lets_a_phone_in(
+    phone: BrowserContext, tmp_path: Path
+) -> None:
+    (tmp_path / "root").mkdir()
+    environ = {"TOWLINE_HOME": str(tmp_path / "home")}
+    async with open_test_server(ScriptedProvider(), root=tmp_path / "root") as built:
+        run_file = find_paths(environ).run_file
+        run_file.parent.mkdir(parents=True)
+        run_file.write_bytes(
+            msgspec.json.encode(RunFile(url=built.url, pid=os.getpid(), token=built.token))
+        )
+        printed = await asyncio.get_running_loop().run_in_executor(None, _print_code, environ)
+        code = re.search(r"type the code ([A-Z0-9]{4}-[A-Z0-9]{4})", printed)
+        assert code is not None
+        page = phone.pages[0]
+        await page.goto(built.url)
+        await page.get_by_role("textbox", name="One-time code").fill(code[1].lower())
+        await page.get_by_role("button", name="Sign in").click()
+        await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+
+        # The phone is in the list, and makes a code for the next one.
+        await page.goto(f"{built.url}/#/settings/devices")
+        await expect(page.get_by_text("This device", exact=True).first).to_be_visible()
+        await page.get_by_role("button", name="Pair a device").click()
+        sheet = page.get_by_role("dialog", name="Pair a device")
+        await expect(sheet.get_by_text(re.compile(r"^[A-Z0-9]{4}-[A-Z0-9]{4}$"))).to_be_visible()
+        await expect(sheet.get_by_text("on its own machine alone")).to_be_visible()

@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { crc32, deflateSync } from "node:zlib";
 
 /** How fine a curve is cut into straight pieces. */
-const PIECES = 48;
+const PIECES = 24;
 
 /** File name to size in pixels and ground: as drawn, to the edges, or none (one colour alone). */
 export const ICONS = /** @type {const} */ ({
@@ -95,6 +95,7 @@ function cutCurves(from, steps) {
  */
 function beyondInk({ line, half, dots }, x, y) {
   let least = Number.POSITIVE_INFINITY;
+  for (const [cx, cy, r] of dots) least = Math.min(least, Math.hypot(x - cx, y - cy) - r);
   for (let at = 1; at < line.length; at += 1) {
     const [ax, ay] = line[at - 1] ?? [0, 0];
     const [bx, by] = line[at] ?? [0, 0];
@@ -103,7 +104,6 @@ function beyondInk({ line, half, dots }, x, y) {
     const t = Math.min(1, Math.max(0, along));
     least = Math.min(least, Math.hypot(x - ax - t * dx, y - ay - t * dy) - half);
   }
-  for (const [cx, cy, r] of dots) least = Math.min(least, Math.hypot(x - cx, y - cy) - r);
   return least;
 }
 

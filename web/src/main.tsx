@@ -16,6 +16,7 @@ async function start(): Promise<void> {
     if (startFixture(place)) return;
   }
   const code = takeCode();
+  if (location.search === "?shared=1") await (await import("./state/shared.ts")).takeShared();
   startRouter();
   if (code === undefined) void askWho();
   else access.value = "out";

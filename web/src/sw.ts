@@ -2,6 +2,7 @@
 
 import { receiveShare } from "./sw/share.ts";
 import { Shell, type ShellFiles } from "./sw/shell.ts";
+import { listenForPush, type PushScope } from "./sw_push.ts";
 
 declare const self: ServiceWorkerGlobalScope;
 /** Filled in by the build. */
@@ -29,3 +30,5 @@ self.addEventListener("fetch", (event) => {
   const answer = receiveShare(event.request, tools) ?? shell.answer(event.request);
   if (answer) event.respondWith(answer);
 });
+
+listenForPush(self as unknown as PushScope);

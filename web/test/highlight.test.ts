@@ -58,7 +58,11 @@ test.each([
   ["css", "@media print { .a:hover { color: #fff; width: 2.5em } /* wide */ }"],
   ["scss", "a { margin: -1px !important; }"],
   ["js", "const a = `x`; // note"],
-  ["c", "int main(void) { return 0; }"],
+  ["c", "#include <a.h>\nint main(void) { return 0; }"],
+  ["rust", "pub fn f(x: &'a str) -> u8 { 'b' }"],
+  ["ruby", "def f\n  puts 'x' # say\nend"],
+  ["php", '<?php function f() { return "x"; }'],
+  ["sql", "SELECT 'it''s' FROM t WHERE a = 1 -- all"],
 ])("%s is coloured, and every character stays", (language, source) => {
   const host = document.createElement("code");
   const made = colour(source, language);

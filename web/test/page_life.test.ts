@@ -58,6 +58,20 @@ test("a page that was frozen before it could leave is told so too", () => {
   expect(told.slice(1)).toEqual(["woken 0", "online"]);
 });
 
+// rules: W03 W21
+test("a page that nobody has seen yet is told to leave as well, and wakes when it is seen", () => {
+  stop();
+  visibility = "hidden";
+  stop = watchPageLife({
+    hidden: (awayMs) => told.push(`hidden ${awayMs}`),
+    woken: (awayMs) => told.push(`woken ${awayMs}`),
+    online: () => told.push("online"),
+  });
+  vi.advanceTimersByTime(7_000);
+  turn("visible");
+  expect(told).toEqual(["hidden 5000", "woken 7000"]);
+});
+
 test("once nobody listens nothing is told", () => {
   turn("hidden");
   stop();

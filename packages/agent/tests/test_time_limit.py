@@ -55,6 +55,33 @@ async def test_each_of_many_limits_is_due_at_its_own_time_whichever_was_set_firs
     assert waits[0].cancelled()
 
 
+async def hang_anew(seconds: float, then_s: float) -> None:
+    with TimeLimit(seconds) as limit:
+        limit.restart(then_s)
+        await asyncio.Event().wait()
+
+
+async def test_a_limit_that_is_begun_anew_is_due_later_or_before_the_timer_was_to_ring() -> None:
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    async with asyncio.timeout(5):
+        with pytest.raises(TimeoutError):
+            await hang_anew(SHORT_S, SHORT_S * 3)
+        assert loop.time() >= began_s + SHORT_S * 3
+        with pytest.raises(TimeoutError):
+            await hang_anew(LONG_S, SHORT_S)
+
+
+async def test_a_limit_that_was_left_cancels_nothing_when_it_is_begun_anew() -> None:
+    with TimeLimit(LONG_S) as left:
+        await asyncio.sleep(0)
+    left.restart(0.0)
+    later = asyncio.Event()
+    asyncio.get_running_loop().call_later(SHORT_S, later.set)
+    await later.wait()
+    assert not left.expired
+
+
 async def test_a_cancel_from_outside_goes_on_as_one_even_when_the_time_is_up_with_it() -> None:
     async def stubborn() -> None:
         with TimeLimit(SHORT_S):

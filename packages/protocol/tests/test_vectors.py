@@ -195,6 +195,8 @@ def test_a_card_leads_to_the_session_of_a_sub_agent() -> None:
     assert [call.child for call in (*view.calls, *view.open_calls)] == ["ses_child", "ses_other"]
     (running,) = view.open_calls
     assert (running.progress, running.fraction) == ("Writing", 0.75)
+    assert view.cost == 0.25
+    assert view_of("sub_agent_unpriced").cost is None
     parent = view_of("sub_agent_itself").parent
     assert parent == Parent(session=SessionId("ses_parent"), call=CallId("call_1"))
 

@@ -221,9 +221,31 @@ def sub_agents() -> Script:
     log.stored(
         ToolStarted(call=OTHER, child=SessionId("ses_other")),
         ToolStarted(call=OTHER, process=Process(pid=7, group=7, started="1")),
-        ToolEnded(call=CALL, status="completed", content=(Text(text="Found it."),)),
+        ToolEnded(
+            call=CALL,
+            status="completed",
+            content=(Text(text="Found it."),),
+            usage=Usage(input=900, output=90),
+            cost=0.25,
+        ),
     )
     log.live(ToolProgress(call=OTHER, text="Writing", fraction=0.75))
+    return log
+
+
+def sub_agent_unpriced() -> Script:
+    """An agent whose model has no price."""
+    log = Script(
+        "sub_agent_unpriced",
+        "What a sub-agent cost counts in the session's cost, which is unknown once that is.",
+        "D5",
+    )
+    log.ask("Have it looked into")
+    _propose(log, CALL)
+    _propose(log, OTHER)
+    used = Usage(input=10)
+    for call, cost in ((CALL, None), (OTHER, 0.5)):
+        log.stored(ToolEnded(call=call, status="failed", content=(), usage=used, cost=cost))
     return log
 
 
@@ -311,6 +333,7 @@ MARKS = (
     compacted,
     compacted_unpriced,
     sub_agents,
+    sub_agent_unpriced,
     sub_agent_itself,
     artifacts,
     waits,

@@ -2,7 +2,7 @@
 
 import type { Block, Compacted, SessionView } from "../protocol/types.gen.ts";
 import { addEntry, addMark } from "./entry.ts";
-import { addUsage } from "./fold_turn.ts";
+import { addCost, addUsage } from "./fold_turn.ts";
 import { countPoints, takePoints } from "./points.ts";
 import type { Folds } from "./reducer.ts";
 
@@ -30,10 +30,9 @@ function withoutQueued(view: SessionView, prompt: string): SessionView {
 /** What a summary cost; what was used in a turn stands in the turn's own sum. */
 function withSpent(view: SessionView, event: Compacted, inTurn: boolean): SessionView {
   if (!event.usage) return view; // nobody was asked
-  const known = view.cost !== null && typeof event.cost === "number";
   return {
     ...view,
-    cost: known ? (view.cost ?? 0) + (event.cost ?? 0) : null,
+    cost: addCost(view.cost, event.cost),
     usage: inTurn ? view.usage : addUsage(view.usage, event.usage),
   };
 }

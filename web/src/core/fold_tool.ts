@@ -1,6 +1,7 @@
 /** The reducer's part for tool calls, permissions and questions. */
 
 import type { CallView, FileChange, Partial, SessionView } from "../protocol/types.gen.ts";
+import { addCost } from "./fold_turn.ts";
 import { countPoints, dropPoints, takePoints } from "./points.ts";
 import type { Folds } from "./reducer.ts";
 
@@ -105,7 +106,8 @@ export const TOOL_FOLDS: Folds = {
     const grown = call.output + dropPoints(event.text, end - event.at);
     return change(view, event.call, (open) => withTail(open, open.output_at, grown));
   },
-  tool_ended: (view, event) => {
+  tool_ended: (before, event) => {
+    const view = event.usage ? { ...before, cost: addCost(before.cost, event.cost) } : before;
     const open = view.open_calls.find((call) => call.call === event.call);
     if (!open) return view;
     const ended: CallView = {

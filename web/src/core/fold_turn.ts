@@ -14,6 +14,15 @@ export function addUsage(one: Usage, other: Usage): Usage {
   return sum;
 }
 
+/** A sum of US dollars with one more cost in it: not known once one of them is not. */
+export function addCost(
+  sum: number | null | undefined,
+  more: number | null | undefined,
+): number | null {
+  if (typeof sum !== "number" || typeof more !== "number") return null;
+  return sum + more;
+}
+
 /** What is common to every end: nothing of the turn stays open. */
 function endTurn(
   view: SessionView,
@@ -83,8 +92,7 @@ export const TURN_FOLDS: Folds = {
     return { ...view, turn: { ...view.turn, step: view.turn.step + 1 } };
   },
   step_ended: (view, event) => {
-    const unknown = view.cost === null || event.cost === undefined || event.cost === null;
-    const cost = unknown ? null : (view.cost ?? 0) + (event.cost ?? 0);
+    const cost = addCost(view.cost, event.cost);
     return { ...view, cost, context: event.context ?? view.context };
   },
   waiting: (view, event) => ({ ...view, waiting: event }),

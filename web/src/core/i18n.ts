@@ -4,12 +4,14 @@ import type { EN_CODE } from "./words.code.ts";
 import type { EN_DEVICE } from "./words.device.ts";
 import { EN } from "./words.en.ts";
 import type { EN_LATER } from "./words.later.ts";
+import type { EN_PUSH } from "./words.push.ts";
 import type { EN_SETTINGS } from "./words.settings.ts";
 
 /** The name of a text. */
 export type Word =
   | keyof typeof EN
   | keyof typeof EN_LATER
+  | keyof typeof EN_PUSH
   | keyof typeof EN_DEVICE
   | keyof typeof EN_SETTINGS
   | keyof typeof EN_CODE;

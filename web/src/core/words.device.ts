@@ -7,16 +7,13 @@ export const EN_DEVICE = {
   "offline.title": "Offline copies",
   "offline.keep": "Keep copies on this device",
   "offline.lead":
-    "The last {sessions} chats with {messages} messages each, to read without a connection. Signing out deletes them.",
-  "offline.insecure":
-    "Over plain HTTP a browser opens no page without its server, so there are no copies.",
+    "The last {sessions} chats, {messages} messages each, to read offline. Signing out deletes them.",
+  "offline.insecure": "Over plain HTTP no page opens without its server.",
   "install.title": "Home screen",
   "install.lead": "It opens as an app of its own, and can tell you when the agent needs you.",
   "install.installed": "It runs as an app on this device.",
-  "install.menu":
-    "Your browser offers it in its own menu, if it can: look for “Install” or “Add to Home Screen”.",
-  "install.insecure":
-    "Browsers install only what comes over HTTPS. How to get that stands in the docs, under “On a phone”.",
+  "install.menu": "See your browser’s menu: “Install” or “Add to Home Screen”.",
+  "install.insecure": "Browsers install only what comes over HTTPS: see “On a phone” in the docs.",
   "install.ios.share": "Tap the share sign in the browser’s bar.",
   "install.ios.add": "Choose “Add to Home Screen”, then “Add”.",
   "install.ios.open": "Open towline from the home screen and sign in there once more.",
@@ -28,10 +25,9 @@ export const EN_DEVICE = {
   "awake.cannot": "This browser cannot keep the screen on here.",
   "devices.lead": "What comes in as you. One that you let go is out at once.",
   "devices.pair": "Pair a device",
-  "devices.pair.lead":
-    "Point the other device’s camera at this, or open its browser and type the code.",
+  "devices.pair.lead": "Point the other device’s camera at this, or type the code there.",
   "devices.pair.here":
-    "This server can be reached on its own machine alone. Before another device can come in, it needs an address: see “On a phone” in the docs.",
+    "This server can be reached on its own machine alone: see “On a phone” in the docs.",
   "devices.pair.qr": "The link as a picture for a camera",
   "devices.pair.left": "Works once, for {time} more",
   "devices.pair.copy": "Copy the link",

@@ -38,11 +38,11 @@ export const EN_LATER = {
   "link.update": "A new version of this page is ready.",
   "link.updating": "Loading the new version…",
   "link.crowded": "Open in too many windows. Close one, then try again.",
-  "http.limited": "Limited on plain HTTP: no notifications, no installing, nothing offline.",
+  "http.limited": "Limited on plain HTTP: no push, install, offline",
   "http.accept": "OK",
   "offline.copy": "Copy from {time}. No connection.",
   "offline.none": "No connection. Earlier chats are shown as copies.",
-  "install.offer": "Put towline on your home screen?",
+  "install.offer": "Install towline as an app?",
   "install.do": "Install",
   "install.later": "Not now",
 

@@ -80,6 +80,8 @@ export const EN_SETTINGS = {
 
   "set.look": "Look and typing",
   "set.look.lead": "Theme, text size, language, Enter key",
+  "set.push": "Notifications",
+  "set.push.lead": "When the agent needs you and you look elsewhere",
   "set.text_size": "Text size",
   "set.enter": "Enter key",
   "set.enter.auto": "As usual",

@@ -1,10 +1,12 @@
 import type { Word } from "./i18n.ts";
 import { ZH_CODE } from "./words.zh.code.ts";
 import { ZH_DEVICE } from "./words.zh.device.ts";
+import { ZH_PUSH } from "./words.zh.push.ts";
 import { ZH_SETTINGS } from "./words.zh.settings.ts";
 
 /** Simplified Chinese. */
 export const ZH: Record<Word, string> = {
+  ...ZH_PUSH,
   ...ZH_CODE,
   ...ZH_DEVICE,
   ...ZH_SETTINGS,
@@ -183,11 +185,11 @@ export const ZH: Record<Word, string> = {
   "link.update": "此页面有新版本。",
   "link.updating": "正在加载新版本…",
   "link.crowded": "打开的窗口太多。请关闭一个后重试。",
-  "http.limited": "普通 HTTP 下功能受限：没有通知，不能安装，也不能离线使用。",
+  "http.limited": "普通 HTTP 受限：无通知、安装和离线",
   "http.accept": "知道了",
   "offline.copy": "{time} 的副本，当前无连接。",
   "offline.none": "无连接。较早的对话以副本显示。",
-  "install.offer": "将 towline 添加到主屏幕？",
+  "install.offer": "将 towline 安装为应用？",
   "install.do": "安装",
   "install.later": "以后再说",
   "link.reload": "重新加载",

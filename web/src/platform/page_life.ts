@@ -41,6 +41,8 @@ export function watchPageLife(resident: Resident): () => void {
   addEventListener("pageshow", (event) => event.persisted && comeBack(true), options);
   document.addEventListener("resume", () => comeBack(true), options);
   addEventListener("online", () => resident.online(), options);
+  // A page may be opened behind another one: it waits to be seen like any that was left.
+  if (document.visibilityState === "hidden") leave();
   return () => {
     clearTimeout(timer);
     stop.abort();

@@ -7,7 +7,6 @@ export const STRUCTS: Record<string, string> = {
   AgentOffer: "name models:[]",
   Capabilities: "server_version contract areas:[] agents:AgentOffer[] modes:[] limits:ClientLimits",
   Checkpoint: "turn time files:i unkept?:[]",
-  CheckpointCreated: "type=checkpoint_created id files:[]",
   CheckpointList: "checkpoints:Checkpoint[] next?:|",
   Claimed: "token?:| user",
   ClientCall: "call tool arguments by expires_at",
@@ -105,7 +104,7 @@ export const STRUCTS: Record<string, string> = {
 
 /** More of the table of the same name in `shapes.gen.ts`. */
 export const UNIONS: Record<string, string> = {
-  Event: "SessionCreated SessionUpdated SessionClosed Compacted CheckpointCreated Reverted FilesReverted PromptAdmitted PromptDelivered PromptWithdrawn TurnStarted TurnResumed TurnCompleted TurnFailed TurnCancelled StepStarted StepEnded Waiting Fallback MessageStarted MessageEnded MessageDiscarded ToolProposed ToolStarted ToolEnded ClientCallOffered ClientCallClaimed PermissionRequested PermissionResolved QuestionAsked QuestionResolved TodosUpdated FilesChanged Notice Unknown TextDelta ThinkingDelta ToolCallDelta ToolProgress ToolOutputDelta",
+  Event: "SessionCreated SessionUpdated SessionClosed Compacted Reverted FilesReverted PromptAdmitted PromptDelivered PromptWithdrawn TurnStarted TurnResumed TurnCompleted TurnFailed TurnCancelled StepStarted StepEnded Waiting Fallback MessageStarted MessageEnded MessageDiscarded ToolProposed ToolStarted ToolEnded ClientCallOffered ClientCallClaimed PermissionRequested PermissionResolved QuestionAsked QuestionResolved TodosUpdated FilesChanged Notice Unknown TextDelta ThinkingDelta ToolCallDelta ToolProgress ToolOutputDelta",
 };
 
 /** More of the table of the same name in `types.gen.ts`. */

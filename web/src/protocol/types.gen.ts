@@ -50,7 +50,6 @@ export type Event =
   | SessionUpdated
   | SessionClosed
   | Compacted
-  | CheckpointCreated
   | Reverted
   | FilesReverted
   | PromptAdmitted
@@ -106,7 +105,6 @@ export type StoredEvent =
   | SessionUpdated
   | SessionClosed
   | Compacted
-  | CheckpointCreated
   | Reverted
   | FilesReverted
   | PromptAdmitted
@@ -294,15 +292,6 @@ export interface Checkpoint {
   readonly files: number;
   /** What it did that cannot be undone, such as what commands did, a sentence each. */
   readonly unkept?: readonly string[];
-}
-
-/** A state of files one can go back to was saved. */
-export interface CheckpointCreated {
-  readonly type: "checkpoint_created";
-  /** Its id. */
-  readonly id: string;
-  /** The paths it holds. */
-  readonly files: readonly string[];
 }
 
 /** One page, newest first. */
@@ -1795,7 +1784,7 @@ export interface SessionView {
   readonly older_notices: boolean;
   /** The sum over all ended turns, and over summaries made between them. */
   readonly usage: Usage;
-  /** US dollars of all steps and summaries; `None` once one of them is unknown. */
+  /** US dollars of all steps, summaries and sub-agents; `None` once one of them is unknown. */
   readonly cost: number | null;
   /** How full the model's window is. */
   readonly context: Context | null;

@@ -18,7 +18,7 @@ const PATIENCE_MS = 4_000;
 const ASK_AGAIN_MS = 10_000;
 
 /** Whether copies are kept at all. */
-export const keepsCopies = makeSwitch("towline.copies", true);
+export const keepsCopies = makeSwitch("copies", true);
 /** Whether nobody could be asked who this is: what is shown are copies. */
 export const offline = signal(false);
 

@@ -12,7 +12,7 @@ import { startWorker } from "./update.ts";
 import { startWindows } from "./windows.ts";
 
 /** Whether the screen stays on while the agent works. */
-export const keepsAwake = makeSwitch("towline.awake", false);
+export const keepsAwake = makeSwitch("awake", false);
 
 /** How many things wait for somebody, in all sessions. */
 export const openRequests = computed(() => {

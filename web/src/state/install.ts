@@ -8,25 +8,27 @@ import {
   runsAsApp,
   watchOffer,
 } from "../platform/install.ts";
-import { isSecure } from "../platform/secure.ts";
+import { plain } from "./plain_http.ts";
+import { readSetting, writeSetting } from "./settings.ts";
 import { makeSwitch } from "./switch.ts";
 
-const VISITS = "towline.visits";
 /** It is never offered on first sight. */
 const ENOUGH_VISITS = 2;
 /** A start this soon after the one before is the same visit, in milliseconds. */
 const ONE_VISIT_MS = 30 * 60_000;
 
-const offer = signal<InstallOffer | null>(null);
+/** The browser's own offer, while it stands. */
+export const offer = signal<InstallOffer | null>(null);
+/** How often this browser was here. */
+export const visits = signal(0);
 const installed = signal(runsAsApp());
-const visits = signal(0);
 /** Whether a person may still be asked. */
-const asks = makeSwitch("towline.offers", true);
+const asks = makeSwitch("offers", true);
 
 /** How it can be done here. */
 export const installWay = computed<InstallWay>(() => {
   if (installed.value) return "installed";
-  if (!isSecure) return "insecure";
+  if (plain.value) return "insecure";
   if (offer.value) return "offer";
   return isIos(navigator.userAgent, navigator.maxTouchPoints) ? "ios" : "menu";
 });
@@ -40,7 +42,7 @@ export const offersInstall = computed(() => {
 /** How many visits there were with this one, and what to remember of it. */
 export function countVisits(kept: string | null, nowMs: number): { count: number; keep: string } {
   const [before = 0, lastMs = 0] = (kept ?? "").split(" ").map(Number);
-  const isNew = !(nowMs - lastMs < ONE_VISIT_MS);
+  const isNew = kept === null || !(nowMs - lastMs < ONE_VISIT_MS);
   const count = (Number.isFinite(before) ? before : 0) + (isNew ? 1 : 0);
   return { count, keep: `${count} ${nowMs}` };
 }
@@ -51,13 +53,9 @@ export function startInstall(): void {
     offer.value = given;
     if (given === null) installed.value = true;
   });
-  try {
-    const { count, keep } = countVisits(localStorage.getItem(VISITS), Date.now());
-    localStorage.setItem(VISITS, keep);
-    visits.value = count;
-  } catch {
-    // A browser that keeps nothing has no second visit.
-  }
+  const { count, keep } = countVisits(readSetting("visits"), Date.now());
+  writeSetting("visits", keep);
+  visits.value = count;
 }
 
 /** Asks the browser to install; it shows its own sheet, once for each offer. */

@@ -11,13 +11,14 @@ export type Page = (typeof PAGES)[number];
 /** A place in the app. */
 export type Route =
   | { page: "new" }
-  | { page: "chat"; session: string }
+  | { page: "chat"; session: string; request?: string | undefined }
   | { page: Page; part?: string | undefined };
 
 /** The route that a fragment names; what is not known is the start. */
 export function parseRoute(hash: string): Route {
-  const [, name, part] = /^#\/(\w+)(?:\/([\w-]+))?$/.exec(hash) ?? [];
-  if (name === "s" && part) return { page: "chat", session: part };
+  const [, name, part, request] =
+    /^#\/(\w+)(?:\/([\w-]+)(?:\?request=([\w-]+))?)?$/.exec(hash) ?? [];
+  if (name === "s" && part) return { page: "chat", session: part, request };
   const page = PAGES.find((one) => one === name);
   return page ? { page, part } : { page: "new" };
 }

@@ -19,7 +19,12 @@ export type SettingName =
   | "model"
   | "server_name"
   | "user"
-  | "left";
+  | "left"
+  | "awake"
+  | "copies"
+  | "offers"
+  | "plain_http"
+  | "visits";
 
 /** What was chosen in this browser; nothing for what is usual. */
 export function readSetting(name: SettingName): string | null {

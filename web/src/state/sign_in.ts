@@ -64,7 +64,7 @@ export async function whyOut(): Promise<WhyOut | null> {
 }
 
 /** What this device is called in the list of devices: the system, no more. */
-function deviceName(): string {
+export function deviceName(): string {
   const found = /iPhone|iPad|Android|Macintosh|Windows|CrOS|Linux/.exec(navigator.userAgent);
   return found?.[0].replace("Macintosh", "Mac") ?? "";
 }

@@ -71,12 +71,19 @@ function SignedIn() {
   return <Beside part={at.part} />;
 }
 
+/** Tells the server that somebody looks, from now on. */
+async function tellPresence(): Promise<void> {
+  (await import("../state/presence.ts")).beginPresence();
+}
+
 /** What the first screen does without, before it is needed; what fails is asked for again then. */
 function fetchTheRest(): void {
   const parts = [Pending, WorkingLine, Requests, ToolBody, SessionList, Sheet].map(
     ({ preload }) => preload,
   );
-  void Promise.allSettled([preloadStreamer, learn, ...parts].map((preload) => preload()));
+  void Promise.allSettled(
+    [preloadStreamer, learn, tellPresence, ...parts].map((preload) => preload()),
+  );
 }
 
 /** Opens the session that the route names, and leaves it when the route names another or none. */

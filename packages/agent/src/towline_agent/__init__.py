@@ -215,6 +215,7 @@ __all__ = [
     "cut_lines",
     "discover",
     "discover_local",
+    "drop_scratch",
     "end_orphans",
     "exact_rule",
     "expand_command",
@@ -337,6 +338,7 @@ _LATE: Final = {
     ),
     "towline_agent.workspaces.checkpoints": ("Checkpoints", "KeptTurn", "RevertOutcome"),
     "towline_agent.workspaces.local": ("LocalWorkspace",),
+    "towline_agent.workspaces.scratch": ("drop_scratch",),
     "towline_agent.workspaces.processes": ("end_orphans", "kill_left"),
     "towline_agent.shrink": ("compact",),
     "towline_agent.delegate": (

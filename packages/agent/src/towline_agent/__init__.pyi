@@ -143,6 +143,7 @@ from towline_agent.workspaces.base import (
 from towline_agent.workspaces.checkpoints import Checkpoints, KeptTurn, RevertOutcome
 from towline_agent.workspaces.local import LocalWorkspace
 from towline_agent.workspaces.processes import end_orphans, kill_left
+from towline_agent.workspaces.scratch import drop_scratch
 from towline_agent.workspaces.threads import run_to_the_end
 
 __all__ = [
@@ -279,6 +280,7 @@ __all__ = [
     "cut_lines",
     "discover",
     "discover_local",
+    "drop_scratch",
     "end_orphans",
     "exact_rule",
     "expand_command",

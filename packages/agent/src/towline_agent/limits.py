@@ -165,6 +165,7 @@ class TimeLimit:
     ) -> None:
         if self._watch is not None:
             self._watch.remove(self)
+            self._watch = None
         if self.expired:
             ours_alone = self._task.uncancel() <= self._before
             if ours_alone and kind is asyncio.CancelledError:

@@ -20,6 +20,8 @@ from towline_agent.workspaces.local import LocalWorkspace
 
 SESSION = "ses_1"
 
+pytestmark = pytest.mark.wide
+
 NAMES = ("a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a", "l", "l2", "x/y/z")
 DATA = (b"", b"text\n", b"other\r\ntext", bytes(range(256)), b"\xff\xfe\x00" * 700)
 MODES = (None, 0o600, 0o644, 0o755)

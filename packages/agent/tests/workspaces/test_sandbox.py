@@ -22,6 +22,7 @@ from towline_agent.workspaces.sandbox import (
     bubblewrap_argv,
     find_secret_places,
 )
+from towline_agent.workspaces.scratch import make_scratch
 from towline_protocol import Process, UsageError
 
 LIMIT_S = 60
@@ -414,7 +415,7 @@ def test_landlock_allows_all_but_the_way_to_what_is_hidden(tmp_path: Path) -> No
 def test_temporary_files_are_put_in_no_folder_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = sandbox._make_scratch  # pyright: ignore[reportPrivateUsage]
+    make = make_scratch
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     place = Path(make("/root"))
     assert place.parent.parent == tmp_path

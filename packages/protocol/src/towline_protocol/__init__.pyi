@@ -128,7 +128,6 @@ from towline_protocol.content import (
 from towline_protocol.errors import ProtocolError, TowlineError, UsageError, VersionMismatch
 from towline_protocol.events import (
     TERMINAL_EVENTS,
-    CheckpointCreated,
     ClientCallClaimed,
     ClientCallOffered,
     ClientTool,
@@ -280,7 +279,6 @@ __all__ = [
     "ChangePassword",
     "ChangeProvider",
     "Checkpoint",
-    "CheckpointCreated",
     "CheckpointId",
     "CheckpointList",
     "Claim",

@@ -307,7 +307,7 @@ class SessionView(_View, frozen=True, kw_only=True):
     usage: Usage = Usage()
     """The sum over all ended turns, and over summaries made between them."""
     cost: float | None = 0.0
-    """US dollars of all steps and summaries; `None` once one of them is unknown."""
+    """US dollars of all steps, summaries and sub-agents; `None` once one of them is unknown."""
     context: Context | None = None
     """How full the model's window is."""
     fault: Fault | None = None

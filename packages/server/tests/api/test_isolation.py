@@ -39,6 +39,8 @@ DEVICE = SubscribePush(
     ),
 )
 
+pytestmark = pytest.mark.wide
+
 owned = pytest.mark.parametrize(
     "name", [n for n, row in OPERATIONS.items() if "{" in row.path and not row.admin]
 )

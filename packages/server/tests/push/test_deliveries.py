@@ -487,18 +487,3 @@ async def test_a_service_that_does_not_answer_holds_no_turn_up(
         ended = (await house.ended(session)).last_turn
         assert ended is not None
         assert ended.outcome == "completed"
-
-
-@pytest.mark.rules("C7.1")
-async def test_two_servers_sign_with_keys_of_their_own_that_they_keep(
-    tmp_path: Path, service: FakePushService
-) -> None:
-    keys: list[str] = []
-    for name in ("one", "two", "one"):
-        (tmp_path / name).mkdir(exist_ok=True)
-        sender = service.sender(tmp_path / name)
-        keys.append((await sender.key()).public)
-        sender.close()
-        (file,) = (tmp_path / name).iterdir()
-        assert file.stat().st_mode & 0o777 == 0o600
-    assert keys[0] == keys[2] != keys[1]

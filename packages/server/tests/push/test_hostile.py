@@ -261,3 +261,18 @@ def test_somebody_looks_exactly_if_the_last_beacon_of_a_client_is_young_and_visi
         assert presence.note("ann", client, now_s, visible=visible) is (visible and not looked)
         last[client] = (visible, now_s)
     assert not presence.visible("eve", now_s)
+
+
+@pytest.mark.rules("C7.1")
+async def test_two_servers_sign_with_keys_of_their_own_that_they_keep(
+    tmp_path: Path, service: FakePushService
+) -> None:
+    keys: list[str] = []
+    for name in ("one", "two", "one"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        sender = service.sender(tmp_path / name)
+        keys.append((await sender.key()).public)
+        sender.close()
+        (file,) = (tmp_path / name).iterdir()
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert keys[0] == keys[2] != keys[1]

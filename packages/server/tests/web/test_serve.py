@@ -1,13 +1,15 @@
 """The built page out of memory: types, caching, headers, and what is missing."""
 
 import gzip
+import json
+import re
 from collections.abc import Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from towline_server.web.serve import SECURITY_HEADERS, WebApp, load_web_app
+from towline_server.web.serve import DIST, SECURITY_HEADERS, WebApp, load_web_app
 
 SCRIPT = b"console.log('towline');\n" * 40
 ICON = bytes(range(256))
@@ -195,3 +197,48 @@ def test_the_stamp_is_as_much_of_the_digest_as_the_document_holds(dist: Path) ->
 def test_a_page_with_a_broken_stamp_still_works(dist: Path) -> None:
     (dist / "build.json").write_bytes(b"[]")
     assert load_web_app(dist).build is None
+
+
+SHIPPED = sorted(
+    f"/{path.relative_to(DIST).as_posix()}"
+    for path in DIST.rglob("*")
+    if path.is_file() and path.name != "build.json"
+)
+
+
+async def test_each_file_that_is_shipped_has_a_type_of_its_own() -> None:
+    app = load_web_app()
+    kinds = {path: (await _get(app, path)).headers["content-type"] for path in SHIPPED}
+    assert [path for path, kind in kinds.items() if kind == "application/octet-stream"] == []
+    assert kinds["/manifest.webmanifest"] == "application/manifest+json"
+
+
+@pytest.mark.rules("W18")
+async def test_the_worker_is_never_kept_and_names_what_is_there() -> None:
+    app = load_web_app()
+    worker = await _get(app, "/sw.js")
+    assert worker.headers["cache-control"] == "no-cache"
+    assert worker.headers["content-type"] == "text/javascript; charset=utf-8"
+    text = worker.body.decode()
+    assert re.search(r"\bimport\b|\bexport\b", text) is None, "it is one script"
+    assert app.build is not None
+    assert f'"build":"{app.build}"' in text
+    named = re.search(r'"files":(\[[^\]]*\])', text)
+    assert named is not None
+    files = json.loads(named[1])
+    assert [path for path in files if path not in SHIPPED] == []
+    assets = {path for path in SHIPPED if path.startswith("/assets/")}
+    assert assets <= set(files), "a window that is open may still need any of them"
+
+
+async def test_the_document_names_the_manifest_and_all_pictures_are_there() -> None:
+    app = load_web_app()
+    document = (await _get(app, "/")).body.decode()
+    assert '<link rel="manifest" href="/manifest.webmanifest"' in document
+    named = re.findall(r'(?:href|src)="(/[^"]+)"', document)
+    told = json.loads((await _get(app, "/manifest.webmanifest")).body)
+    icons = [*told["icons"], *told["screenshots"], *told["shortcuts"][0]["icons"]]
+    for path in [*named, *(icon["src"] for icon in icons)]:
+        assert (await _get(app, path)).status == 200, path
+    for icon in icons:
+        assert (await _get(app, icon["src"])).headers["content-type"] == icon["type"]

@@ -6,6 +6,7 @@ import { readSlash } from "../../core/token.ts";
 import { visible } from "../../core/visible.ts";
 import type { PromptBlock } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
+import { sharedFiles } from "../../state/shared.ts";
 import { editing } from "../chat/editing.ts";
 import { AttachedList } from "./AttachedList.tsx";
 import { AttachMenu } from "./AttachMenu.tsx";
@@ -47,6 +48,12 @@ export function ComposerTools(props: ComposerToolsProps) {
   useEffect(() => () => attachments.close(), [attachments]);
   useEffect(() => onCount(count), [count]);
   useEffect(() => takePasted(field.current, attachments), [attachments]);
+  useEffect(() => {
+    if (session === null && sharedFiles.value.length > 0) {
+      attachments.add(sharedFiles.value);
+      sharedFiles.value = [];
+    }
+  }, [attachments, session, sharedFiles.value]);
   const edit = editing.value;
   useEffect(() => {
     if (edit?.session === session && edit.blocks) attachments.restore(edit.blocks);

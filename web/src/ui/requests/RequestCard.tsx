@@ -6,6 +6,7 @@ import { visible } from "../../core/visible.ts";
 import type { PermissionRequested } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { newKey } from "../../state/outbox.ts";
+import { route } from "../../state/router.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { useNow } from "../hooks/useNow.ts";
@@ -32,7 +33,9 @@ export interface Answering {
 /** The open requests of a session, one at a time, above the composer. */
 export function RequestCard({ chat }: { chat: Chat }) {
   const requests = chat.permissions.value;
-  const request = requests[0];
+  const to = route.value;
+  const asked = to.page === "chat" ? to.request : undefined;
+  const request = requests.find(({ permission }) => permission === asked) ?? requests[0];
   const question = chat.questions.value[0];
   const mine = useRef(new Set<string>());
   const isGone = useGone(request, mine.current);
@@ -50,6 +53,7 @@ export function RequestCard({ chat }: { chat: Chat }) {
       key={request.permission}
       chat={chat}
       request={request}
+      open={request.permission === asked}
       count={requests.length}
       onAnswered={() => mine.current.add(request.permission)}
     />
@@ -59,12 +63,17 @@ export function RequestCard({ chat }: { chat: Chat }) {
 interface OpenRequestProps {
   chat: Chat;
   request: PermissionRequested;
+  /** Whether it was come for: then all of it is shown at once. */
+  open: boolean;
   count: number;
   onAnswered: () => void;
 }
 
-function OpenRequest({ chat, request, count, onAnswered }: OpenRequestProps) {
+function OpenRequest({ chat, request, open, count, onAnswered }: OpenRequestProps) {
   const [reviewing, setReviewing] = useState(false);
+  useEffect(() => {
+    if (open) setReviewing(true);
+  }, [open]);
   const answering = useAnswer(chat, request, onAnswered);
   const { leftMs, live, refused, answer } = answering;
   return (

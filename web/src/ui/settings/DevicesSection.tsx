@@ -4,7 +4,7 @@ import { localeNow, t, type Word } from "../../core/i18n.ts";
 import { formatWhen } from "../../core/time.ts";
 import { visible, visibleName } from "../../core/visible.ts";
 import type { TokenInfo } from "../../protocol/types.gen.ts";
-import { devices, loadDevices, makePairing, revokeDevice } from "../../state/devices.ts";
+import { devices, loadDevices, makePairing, pairing, revokeDevice } from "../../state/devices.ts";
 import { Button } from "../base/Button.tsx";
 import { PairSheet } from "./PairSheet.tsx";
 
@@ -16,35 +16,27 @@ const KINDS: Record<string, Word> = {
 
 /** What is let in as this user, and how to let another device in. */
 export function DevicesSection() {
-  const [pairs, setPairs] = useState(false);
   useEffect(() => {
     void loadDevices();
   }, []);
   return (
     <>
       <p class="quiet">{t("devices.lead")}</p>
-      <Button
-        kind="main"
-        onClick={() => {
-          setPairs(true);
-          void makePairing();
-        }}
-      >
+      <Button kind="main" onClick={() => void makePairing()}>
         {t("devices.pair")}
       </Button>
       <div class="setting-card">
         <Devices />
       </div>
-      {pairs && (
-        <PairSheet
-          onClose={() => {
-            setPairs(false);
-            void loadDevices();
-          }}
-        />
-      )}
+      {pairing.value && <PairSheet onClose={close} />}
     </>
   );
+}
+
+/** Somebody may have come in by the code meanwhile. */
+function close(): void {
+  pairing.value = null;
+  void loadDevices();
 }
 
 function Devices() {
@@ -58,7 +50,7 @@ function Devices() {
   }
   if (list.state === "failed") {
     return (
-      <div role="alert">
+      <div class="device-actions" role="alert">
         <p class="complaint">{t("devices.failed", { message: visible(list.message) })}</p>
         <Button onClick={() => void loadDevices()}>{t("retry")}</Button>
       </div>

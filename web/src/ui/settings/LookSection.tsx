@@ -75,12 +75,13 @@ export function LookSection() {
 function TextSize() {
   const { least, most, step } = TEXT_SIZES;
   return (
-    <label class="field">
-      <span class="label spread">
-        {t("set.text_size")}
-        <output>{textSize.value} %</output>
-      </span>
+    <div class="field">
+      <p class="label spread">
+        <label for="text-size">{t("set.text_size")}</label>
+        <output for="text-size">{textSize.value} %</output>
+      </p>
       <input
+        id="text-size"
         type="range"
         min={least}
         max={most}
@@ -88,6 +89,6 @@ function TextSize() {
         value={textSize.value}
         onInput={(event) => chooseTextSize(event.currentTarget.valueAsNumber)}
       />
-    </label>
+    </div>
   );
 }

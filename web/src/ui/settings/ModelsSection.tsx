@@ -1,5 +1,5 @@
 import "../../core/words.settings.ts";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import type { ModelList, ProviderInfo } from "../../protocol/types.gen.ts";
@@ -75,11 +75,15 @@ function ownerOf(name: string): string {
   return name.split("/")[0] ?? "";
 }
 
+function isUsed({ state, key }: ProviderInfo): boolean {
+  return state === "ready" || state === "unreadable" || Boolean(key);
+}
+
 function ProviderGroups({ rows }: { rows: readonly ProviderInfo[] }) {
-  const isUsed = (row: ProviderInfo): boolean =>
-    row.state === "ready" || row.state === "unreadable" || Boolean(row.key);
-  const used = rows.filter(isUsed);
-  const free = rows.filter((row) => !isUsed(row));
+  // A row stays where it was found: one that jumps while it is worked on is lost.
+  const found = useRef(new Set(rows.filter(isUsed).map(({ provider }) => provider)));
+  const used = rows.filter(({ provider }) => found.current.has(provider));
+  const free = rows.filter(({ provider }) => !found.current.has(provider));
   return (
     <>
       <h3>{t("set.keys")}</h3>

@@ -3,10 +3,10 @@ import type { Signal } from "@preact/signals";
 import { COPIED_MESSAGES, COPIED_SESSIONS } from "../../core/copies.ts";
 import { t, type Word } from "../../core/i18n.ts";
 import { canStayAwake } from "../../platform/awake.ts";
-import { isSecure } from "../../platform/secure.ts";
 import { keepsCopies } from "../../state/copies.ts";
 import { keepsAwake } from "../../state/device.ts";
 import { install, installWay } from "../../state/install.ts";
+import { plain } from "../../state/plain_http.ts";
 import { Button } from "../base/Button.tsx";
 import { InstallSteps } from "../shell/InstallSheet.tsx";
 
@@ -20,7 +20,7 @@ export function OfflineSection() {
       </div>
       <div class="setting-card">
         <h3>{t("offline.title")}</h3>
-        {isSecure ? (
+        {!plain.value ? (
           <Switch choice={keepsCopies} label="offline.keep">
             {t("offline.lead", { sessions: COPIED_SESSIONS, messages: COPIED_MESSAGES })}
           </Switch>

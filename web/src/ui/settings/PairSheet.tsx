@@ -18,7 +18,7 @@ export function PairSheet({ onClose }: { onClose: () => void }) {
     <Sheet title={t("devices.pair")} onClose={onClose}>
       {made?.state === "ready" && <Code made={made.value} />}
       {made?.state === "failed" && (
-        <div role="alert">
+        <div class="pairing" role="alert">
           <p class="complaint">{t("devices.pair.failed", { message: visible(made.message) })}</p>
           <Button onClick={() => void makePairing()}>{t("retry")}</Button>
         </div>
@@ -38,12 +38,12 @@ function Code({ made }: { made: Pairing }) {
   const leftMs = Date.parse(made.expires_at) - now - ahead;
   if (leftMs <= 0) {
     return (
-      <>
+      <div class="pairing">
         <p role="status">{t("devices.pair.over")}</p>
         <Button kind="main" onClick={() => void makePairing()}>
           {t("devices.pair.again")}
         </Button>
-      </>
+      </div>
     );
   }
   const onlyHere = isOnlyHere(made.url);

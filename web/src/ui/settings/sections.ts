@@ -37,6 +37,13 @@ export const SECTIONS: readonly Section[] = [
     View: lazy(async () => (await import("./LookSection.tsx")).LookSection),
   },
   {
+    id: "notifications",
+    icon: "bell",
+    name: "set.push",
+    lead: "set.push.lead",
+    View: lazy(async () => (await import("./NotificationsSection.tsx")).NotificationsSection),
+  },
+  {
     id: "devices",
     icon: "key",
     name: "set.devices",

@@ -7,10 +7,8 @@ too; and landlock, which needs no more than the kernel, neither hides other proc
 closes the network but for TCP.
 """
 
-import hashlib
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -24,6 +22,7 @@ import msgspec
 from towline_agent.errors import ToolError
 from towline_agent.workspaces import launcher
 from towline_agent.workspaces.landlock import MIN_ABI, landlock_abi, landlock_words
+from towline_agent.workspaces.scratch import make_scratch
 from towline_protocol import UsageError
 
 __all__ = [
@@ -275,7 +274,7 @@ class Confinement:
             return Confined()
         root = str(Path(self._root).resolve())
         hidden = find_secret_places(Path.home(), self._hidden)
-        scratch = _make_scratch(root)
+        scratch = make_scratch(root)
         allowed = tuple(place for place in writable if Path(place).exists())
         if found.kind == "landlock":
             words = landlock_words(
@@ -310,27 +309,3 @@ def _find_shown() -> tuple[str, ...]:
     named = (*ours, *os.environ.get("PATH", "").split(os.pathsep))
     real = {str(Path(place).resolve()) for place in named if place} | {*ours}
     return tuple(sorted(p for p in real if p.startswith(_COVERED) and Path(p).exists()))
-
-
-def _make_scratch(root: str) -> str:
-    """A folder for what programs of `root` write beside it; the same one each time."""
-    ours = Path(tempfile.gettempdir()) / f"towline-{os.geteuid()}"
-    place = ours / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
-    try:
-        ours.mkdir(mode=0o700, exist_ok=True)
-        found = ours.lstat()
-        if stat.S_ISDIR(found.st_mode) and _is_ours_alone(found):
-            place.mkdir(mode=0o700, exist_ok=True)
-            return str(place)
-    except OSError as error:
-        raise ToolError(
-            f"There is no place for temporary files ({error.strerror}); make room in "
-            f"{str(ours.parent)!r}."
-        ) from error
-    raise ToolError(
-        f"{str(ours)!r} is not ours alone, so nothing is put there; remove it, then try again."
-    )
-
-
-def _is_ours_alone(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o077

@@ -198,6 +198,21 @@ def test_git_passes_where_it_prints_no_secret(repository: Path, command: str) ->
 
 
 @pytest.mark.rules("A5.67")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git diff --no-index app docs", "git diff --no-in . /dev/null", "git diff app docs",
+        "git grep --untracked KEY", "git grep --no-index KEY", "git grep --no-index KEY app",
+        "git grep --no-exclude-standard --untracked KEY -- app",
+    ],
+)  # fmt: skip
+def test_git_asks_before_it_prints_a_secret_that_it_does_not_track(
+    repository: Path, command: str
+) -> None:
+    assert "'app/.env' may hold secrets." in asks(repository, command)
+
+
+@pytest.mark.rules("A5.67")
 def test_git_asks_before_it_prints_a_secret_of_the_past(repository: Path) -> None:
     git(repository, "add", "-f", "app/.env")
     git(repository, "commit", "-qm", "second")

@@ -28,6 +28,7 @@ from towline_agent import (
     MODES,
     Agent,
     LocalWorkspace,
+    drop_scratch,
     find_instructions,
     find_tools,
 )
@@ -137,6 +138,7 @@ async def run_once(
             agents=() if small else HELPERS,
         )
         stack.push_async_callback(agent.aclose)
+        stack.callback(drop_scratch, own=True)
         code = await follow_run(agent, prompt.blocks, output)
     if wish.model and not choice.local:
         picks.remember(choice.model)  # once it has answered: a mistyped one must not come back

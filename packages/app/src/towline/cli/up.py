@@ -29,7 +29,7 @@ from towline.picks import Picks
 from towline.providers.desk import Desk
 from towline.providers.reach import open_reach
 from towline.warm import warm_local_model
-from towline_agent import connect, find_tools
+from towline_agent import connect, drop_scratch, find_tools
 from towline_server import AgentSpec, Config, Ready, load_config, serve
 
 __all__ = ["UpOptions", "up"]
@@ -101,6 +101,7 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
             task = asyncio.create_task(_start_local(models, console, progress))
             background.add(task)
 
+    drop_scratch()  # what servers left that were killed
     try:
         await serve(
             config,
@@ -122,6 +123,7 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
         if choice.local:
             await models.local.aclose()
         await desk.aclose()
+        drop_scratch(own=True)
     console.print("Stopped. Sessions are kept; the next start takes them up.")
 
 

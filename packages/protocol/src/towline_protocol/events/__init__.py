@@ -16,7 +16,6 @@ from towline_protocol.events.person import (
     TodosUpdated,
 )
 from towline_protocol.events.session import (
-    CheckpointCreated,
     Compacted,
     FileConflict,
     FilesReverted,
@@ -65,7 +64,6 @@ from towline_protocol.events.turn import (
 
 __all__ = [
     "TERMINAL_EVENTS",
-    "CheckpointCreated",
     "ClientCallClaimed",
     "ClientCallOffered",
     "ClientTool",

@@ -12,7 +12,6 @@ from towline_protocol.events.person import (
     TodosUpdated,
 )
 from towline_protocol.events.session import (
-    CheckpointCreated,
     Compacted,
     FilesReverted,
     PromptAdmitted,
@@ -59,7 +58,6 @@ StoredEvent = (
     | SessionUpdated
     | SessionClosed
     | Compacted
-    | CheckpointCreated
     | Reverted
     | FilesReverted
     | PromptAdmitted

@@ -3,11 +3,10 @@
 from towline_protocol.content import Block
 from towline_protocol.events.data import Data, EventData
 from towline_protocol.events.tool import ClientTool, ToolDeclaration
-from towline_protocol.ids import CallId, CheckpointId, PromptId, SessionId, TurnId
+from towline_protocol.ids import CallId, PromptId, SessionId, TurnId
 from towline_protocol.messages import Limits, Usage
 
 __all__ = [
-    "CheckpointCreated",
     "Compacted",
     "FileConflict",
     "FilesReverted",
@@ -99,15 +98,6 @@ class Compacted(EventData, frozen=True, kw_only=True, tag="compacted"):
     """What that request used."""
     cost: float | None = None
     """US dollars of it; `None` when unknown."""
-
-
-class CheckpointCreated(EventData, frozen=True, kw_only=True, tag="checkpoint_created"):
-    """A state of files one can go back to was saved."""
-
-    id: CheckpointId
-    """Its id."""
-    files: tuple[str, ...]
-    """The paths it holds."""
 
 
 class Reverted(EventData, frozen=True, kw_only=True, tag="reverted"):

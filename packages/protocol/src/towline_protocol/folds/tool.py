@@ -91,6 +91,9 @@ def _tail(call: CallView, at: int, output: str) -> CallView:
 
 
 def _ended(view: SessionView, envelope: Envelope, event: ToolEnded) -> SessionView:
+    if event.usage is not None:  # a sub-agent worked for it; its tokens stand in the turn's sum
+        cost = None if view.cost is None or event.cost is None else view.cost + event.cost
+        view = _set(view, cost=cost)
     ended = [call for call in view.open_calls if call.call == event.call]
     if not ended:
         return view

@@ -6,7 +6,7 @@ from typing import Final
 
 from towline_agent.permissions.ground import GitRead, Sweep
 
-__all__ = ["find_git_read", "find_sweep", "is_path_sure"]
+__all__ = ["find_git_read", "find_git_sweep", "find_sweep", "is_path_sure"]
 
 _GREP: Final = frozenset({"grep", "egrep", "fgrep"})
 _VALUES: Final = {**dict.fromkeys(_GREP, "ABCDdefm"), "rg": "ABCEMTdefgjmrt", "diff": "CDFISUWXx"}
@@ -175,6 +175,24 @@ def find_git_read(command: str, values: Sequence[str]) -> GitRead:
     )
 
 
+def find_git_sweep(command: str, values: Sequence[str]) -> Sweep | None:
+    """How a command of git reads files that it does not track; `None` when it reads none.
+
+    Args:
+        command: Such as `grep`.
+        values: What follows it.
+    """
+    options = [value for value in values if value[:1] == "-"]
+    if command == "grep":
+        wide = any(_has(option, "", *_UNTRACKED) for option in options)
+        return Sweep() if wide else None
+    if command != "diff":
+        return None
+    two = len(values) - len(options) > 1  # outside a repository these are two folders
+    return Sweep() if two or any(_has(option, "", "--no-index") for option in options) else None
+
+
+_UNTRACKED: Final = ("--no-index", "--untracked", "--no-exclude-standard")
 _QUIET_BLOB: Final = frozenset({"-t", "-s", "-e"})
 
 

@@ -7,7 +7,12 @@ from typing import Final
 import msgspec
 
 from towline_agent.permissions.ground import GitRead, Sweep
-from towline_agent.permissions.shell.reach import find_git_read, find_sweep, is_path_sure
+from towline_agent.permissions.shell.reach import (
+    find_git_read,
+    find_git_sweep,
+    find_sweep,
+    is_path_sure,
+)
 from towline_agent.permissions.shell.words import Word
 
 __all__ = ["Read", "find_read"]
@@ -267,4 +272,7 @@ def _read_git(words: Sequence[Word], known: list[str]) -> Read | None:
             return None
     operands = _operands(rest)
     paths = tuple(name for value in operands for name in {value, value.rsplit(":", 1)[-1]})
-    return Read(paths, git=find_git_read(command, rest))
+    sweep = find_git_sweep(command, rest)
+    if sweep is not None and command == "grep":
+        paths = (*paths, ".")
+    return Read(paths, sweep, find_git_read(command, rest))
