@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from product.running import LONG_S, POEM, Product, require_chromium
+from web.chromium import FLAGS
 
 pytestmark = [pytest.mark.model, pytest.mark.chromium, pytest.mark.slow]
 
@@ -21,22 +22,11 @@ PROMPTS = {
 
 COMPOSER = "Message"
 
-_FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
 
 @pytest.fixture(scope="module")
 def browser() -> Generator[Browser]:
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=require_chromium(), args=_FLAGS)
+        found = playwright.chromium.launch(executable_path=require_chromium(), args=FLAGS)
         yield found
         found.close()
 

@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 from product.running import require_chromium
-from web.house import FLAGS, House, Served, open_house
+from web.chromium import FLAGS
+from web.house import House, Served, open_house
 
 Open = Callable[..., AbstractAsyncContextManager[tuple[House, Served]]]
 

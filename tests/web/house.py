@@ -16,7 +16,6 @@ from towline_server.store.sqlite_store import SqliteStore, open_memory_store
 from towline_server.testing import AppClient, open_test_server, ran
 
 __all__ = [
-    "FLAGS",
     "PHONE",
     "House",
     "Served",
@@ -29,17 +28,6 @@ __all__ = [
 
 PHONE: Final[Any] = {"width": 390, "height": 844}
 """The screen of a phone, in CSS pixels."""
-
-FLAGS: Final = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-"""What Chromium is started with."""
 
 _SEEN: Final = """
 let ahead = 0;

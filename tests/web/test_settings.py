@@ -8,6 +8,8 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 from product.running import require_chromium
 
+from web.chromium import FLAGS
+
 from towline_agent.testing import ScriptedProvider
 from towline_server.build import BuiltApp
 from towline_server.models.testing import FakeProviders
@@ -17,18 +19,6 @@ pytestmark = [pytest.mark.chromium, pytest.mark.slow]
 
 PASSWORD = "correct horse battery"
 LIMIT_S = 90
-
-_FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
 
 @pytest.fixture
 def providers() -> FakeProviders:
@@ -44,7 +34,7 @@ async def server(tmp_path: Path, providers: FakeProviders) -> AsyncGenerator[Bui
 @pytest.fixture
 async def browser() -> AsyncGenerator[Browser]:
     async with async_playwright() as playwright:
-        found = await playwright.chromium.launch(executable_path=require_chromium(), args=_FLAGS)
+        found = await playwright.chromium.launch(executable_path=require_chromium(), args=FLAGS)
         yield found
         await found.close()
 

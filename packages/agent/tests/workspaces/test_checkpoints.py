@@ -12,6 +12,7 @@ from towline_agent.workspaces.base import MakeDir, Move, Put, Remove
 from towline_agent.workspaces.checkpoints import Checkpoints
 from towline_agent.workspaces.keeper import TurnKeeper
 from towline_agent.workspaces.local import LocalWorkspace
+from towline_agent.workspaces.testing import snapshot
 from towline_protocol import FileConflict, Process
 
 SESSION = "ses_1"
@@ -42,22 +43,6 @@ class Stage:
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
-
-
-def snapshot(root: Path) -> dict[str, tuple[str, int, bytes]]:
-    """All that stands below a folder: kind, mode, and bytes or target."""
-    found: dict[str, tuple[str, int, bytes]] = {}
-    for path in sorted(root.rglob("*")):
-        status = path.lstat()
-        name = path.relative_to(root).as_posix()
-        mode = stat.S_IMODE(status.st_mode)
-        if stat.S_ISLNK(status.st_mode):
-            found[name] = ("link", 0, os.fsencode(path.readlink()))
-        elif stat.S_ISDIR(status.st_mode):
-            found[name] = ("dir", mode, b"")
-        else:
-            found[name] = ("file", mode, path.read_bytes())
-    return found
 
 
 def plant(root: Path) -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import os
-import stat
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -17,6 +15,7 @@ from towline_agent.errors import ToolError
 from towline_agent.workspaces.base import Edit, MakeDir, Move, Put, Remove
 from towline_agent.workspaces.checkpoints import Checkpoints
 from towline_agent.workspaces.local import LocalWorkspace
+from towline_agent.workspaces.testing import Tree, snapshot
 
 SESSION = "ses_1"
 
@@ -35,8 +34,6 @@ edit = st.one_of(
 )
 batch = st.lists(edit, min_size=1, max_size=3)
 history = st.lists(st.lists(batch, max_size=4), min_size=1, max_size=4)
-
-Tree = dict[str, tuple[str, int, bytes]]
 
 
 class Crash(BaseException):
@@ -94,21 +91,6 @@ def plant(root: Path) -> None:
     (root / "f").mkdir(mode=0o700)
     (root / "l").symlink_to("a")
     (root / "l2").symlink_to("nowhere")
-
-
-def snapshot(root: Path) -> Tree:
-    found: Tree = {}
-    for path in sorted(root.rglob("*")):
-        status = path.lstat()
-        name = path.relative_to(root).as_posix()
-        mode = stat.S_IMODE(status.st_mode)
-        if stat.S_ISLNK(status.st_mode):
-            found[name] = ("link", 0, os.fsencode(path.readlink()))
-        elif stat.S_ISDIR(status.st_mode):
-            found[name] = ("dir", mode, b"")
-        else:
-            found[name] = ("file", mode, path.read_bytes())
-    return found
 
 
 @pytest.mark.rules("A5.71", "A5.72", "A5.73")

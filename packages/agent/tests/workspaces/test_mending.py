@@ -1,7 +1,6 @@
 """A batch of edits that the end of the process cuts is wholly done or not at all (A5.12)."""
 
 import os
-import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from towline_agent.workspaces.checkpoints import Checkpoints
 from towline_agent.workspaces.edit import apply_edits
 from towline_agent.workspaces.fence import Fence
 from towline_agent.workspaces.journal import foresee
+from towline_agent.workspaces.testing import Tree, snapshot
 from towline_agent.workspaces.tree import ABSENT_STATE, State
 from towline_agent.workspaces.vault import Vault
 
@@ -25,7 +25,6 @@ TURN: Final = "trn_1"
 STEPS_MAX: Final = 400
 """More than any batch here takes; whoever never dies is done."""
 
-Tree = dict[str, tuple[str, int, bytes]]
 
 EVERYTHING: Final[tuple[Edit, ...]] = (
     Put(path="a", data=b"new a\n"),
@@ -181,21 +180,6 @@ def _plant(root: Path) -> None:
     (root / "run").chmod(0o755)
     (root / "l").symlink_to("a")
     (root / "l2").symlink_to("nowhere")
-
-
-def snapshot(root: Path) -> Tree:
-    found: Tree = {}
-    for path in sorted(root.rglob("*")):
-        status = path.lstat()
-        name = path.relative_to(root).as_posix()
-        mode = stat.S_IMODE(status.st_mode)
-        if stat.S_ISLNK(status.st_mode):
-            found[name] = ("link", 0, os.fsencode(path.readlink()))
-        elif stat.S_ISDIR(status.st_mode):
-            found[name] = ("dir", mode, b"")
-        else:
-            found[name] = ("file", mode, path.read_bytes())
-    return found
 
 
 def _done(folder: Path, *batches: tuple[Edit, ...]) -> Tree:

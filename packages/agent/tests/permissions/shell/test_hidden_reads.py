@@ -2,8 +2,7 @@
 
 import pytest
 
-from towline_agent.permissions.gate import Case, judge
-from towline_agent.permissions.shell.split import split_shell
+from towline_agent.permissions.testing import judge_shell
 
 ROOT = "/home/ann/shop"
 
@@ -69,9 +68,7 @@ PLAIN = [
 
 
 def decide(command: str, mode: str) -> str:
-    parts = split_shell(command, root=ROOT)
-    case = Case(tool="shell", effect="exec", parts=parts, mode=mode, root=ROOT, whole=command)
-    return judge(case).action
+    return judge_shell(command, ROOT, mode=mode).action
 
 
 @pytest.mark.rules("A5.44", "A5.64")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from towline_agent.permissions.gate import Case, Verdict, judge
-from towline_agent.permissions.rules import parse_rule
+from towline_agent.permissions.gate import Verdict
 from towline_agent.permissions.shell.split import split_shell
+from towline_agent.permissions.testing import judge_shell
 
 ROOT = "/home/ann/shop"
 
@@ -12,19 +12,7 @@ pytestmark = pytest.mark.wide
 
 
 def decide(command: str, mode: str = "ask", *rules: str) -> Verdict:
-    made = tuple(parse_rule(rule) for rule in rules)
-    parts = split_shell(command, root=ROOT)
-    return judge(
-        Case(
-            tool="shell",
-            effect="exec",
-            parts=parts,
-            mode=mode,
-            rules=made,
-            root=ROOT,
-            whole=command,
-        )
-    )
+    return judge_shell(command, ROOT, mode=mode, rules=rules)
 
 
 def subjects(command: str, kind: str = "command") -> list[str]:
