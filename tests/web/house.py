@@ -45,17 +45,24 @@ window.beSeen = (state, laterMs = 0) => {
 """Headless tabs are always visible: this lets a test hide one, and say that time has passed."""
 
 
-def runner(noted: list[str], *, text: Callable[[str], str] = str, cut: bool = False) -> Tool:
+def runner(
+    noted: list[str],
+    *,
+    text: Callable[[str], str] = str,
+    cut: bool = False,
+    preview: Preview | None = None,
+) -> Tool:
     """A tool that asks first, shows its command, and notes what it ran.
 
     Args:
         noted: Where it notes its commands.
         text: What is shown of a command.
         cut: Whether that is said to be a part only.
+        preview: What is shown instead.
     """
 
     def show(arguments: dict[str, Any]) -> Preview:
-        return Preview(kind="command", text=text(arguments["command"]), truncated=cut)
+        return preview or Preview(kind="command", text=text(arguments["command"]), truncated=cut)
 
     @tool(name="run", effect="exec", preview=show)
     async def run(command: str) -> str:

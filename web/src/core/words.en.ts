@@ -24,7 +24,7 @@ export const EN = {
   "chat.empty.lead": "It asks before a change.",
   "chat.suggest.files": "What is in this folder?",
   "chat.suggest.readme": "Read the README and sum it up.",
-  "chat.suggest.disk": "Run the program `uptime` and tell me what it says.",
+  "chat.suggest.disk": "Run the program uptime and tell me what it says.",
   "chat.older": "Earlier messages",
   "chat.older.kept": "Older messages stay there.",
   "chat.latest": "New",

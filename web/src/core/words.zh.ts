@@ -85,7 +85,7 @@ export const ZH: Record<Word, string> = {
     "智能体可以在它的文件夹里读取文件、列出目录、运行程序。改动任何东西之前都会先询问。",
   "chat.suggest.files": "这个文件夹里有什么？",
   "chat.suggest.readme": "读一下 README，用三句话总结。",
-  "chat.suggest.disk": "运行程序 `uptime`，告诉我它的输出。",
+  "chat.suggest.disk": "运行程序 uptime，告诉我它的输出。",
   "chat.older": "更早的消息",
   "chat.older.kept": "更早的消息保存在服务器上，此处不显示。",
   "chat.latest": "新消息",

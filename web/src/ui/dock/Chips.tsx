@@ -14,21 +14,25 @@ export function Chips({ chat }: { chat: Chat }) {
   const short = visible(model.split("/").at(-1) ?? "");
   const percent =
     context?.window && context.used > 0 ? Math.round((100 * context.used) / context.window) : null;
+  const may = tMaybe(`mode.short.${mode}`) ?? visible(mode);
+  const full = percent === null ? "" : `${percent} %`;
   return (
     <div class="dock-chips">
       <button
         type="button"
         class="chip chip-button"
-        aria-label={`${t("chips.label")}: ${short}, ${mode}`}
+        aria-label={`${t("chips.label")}: ${short} ${may} ${full}`}
         onClick={() => {
           chipsOpen.value = true;
         }}
       >
         <span class="chip-model">{short}</span>
         <span aria-hidden="true">·</span>
-        <span>{tMaybe(`mode.short.${mode}`) ?? visible(mode)}</span>
+        <span>{may}</span>
         {percent !== null && (
-          <span class="quiet" title={t("chips.context", { percent })}>{`${percent} %`}</span>
+          <span class="quiet" title={t("chips.context", { percent })}>
+            {full}
+          </span>
         )}
       </button>
       {chipsOpen.value && (

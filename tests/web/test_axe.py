@@ -1,0 +1,115 @@
+"""Every screen in every state, looked at by axe: both themes, three widths."""
+
+import mimetypes
+import subprocess
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, Route
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.chromium,
+    pytest.mark.node,
+    pytest.mark.slow,
+]
+
+ROOT = Path(__file__).parents[2]
+WEB = ROOT / "web"
+NODE = ROOT / ".venv" / "bin"
+PARTS = 4
+"""The states are shared out, so that two processes can look at once."""
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+COLOURS = ["color-contrast"]
+LOOKS = [
+    ("light", 390, 844, TAGS),
+    ("light", 320, 640, TAGS),
+    ("light", 1280, 800, TAGS),
+    ("dark", 1280, 800, COLOURS),
+    ("dark", 390, 844, COLOURS),
+]
+"""Theme, size and what is looked for: a theme changes colours and nothing else."""
+LATE = {"crowded", "reconnecting"}
+"""States that are told only once they have held on for two seconds."""
+
+_LOOK = """async (tags) => {
+  const { violations } = await axe.run({ runOnly: tags });
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 200)}`);
+}"""
+
+_SPEAKS = """() => [...document.querySelectorAll("button, [role=button]")]
+  .map((one) => one.getAttribute("aria-label") ?? one.textContent)
+  .filter((name) => /\\b(voice|mic|microphone|dictate|speak|read aloud)\\b/i.test(name))"""
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page, built with all its states."""
+    place = tmp_path_factory.mktemp("states")
+    build = "node_modules/vite/bin/vite.js build --mode fixtures --logLevel error --outDir"
+    done = subprocess.run(
+        [NODE / "node", *build.split(), place],
+        cwd=WEB,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser, states: Path) -> AsyncGenerator[Page]:
+    """A page that reads the built files from the folder."""
+
+    async def answer(route: Route) -> None:
+        path = route.request.url.split("/", 3)[3].partition("?")[0].partition("#")[0]
+        file = states / (path or "index.html")
+        kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        if file.is_file():
+            await route.fulfill(body=file.read_bytes(), content_type=kind)
+        else:
+            await route.fulfill(status=404, body="")
+
+    context = await browser.new_context(
+        bypass_csp=True, service_workers="block", reduced_motion="reduce", color_scheme="light"
+    )
+    await context.route("**/*", answer)
+    await context.add_init_script(path=WEB / "node_modules" / "axe-core" / "axe.min.js")
+    yield await context.new_page()
+    await context.close()
+
+
+async def _show(page: Page, state: str) -> None:
+    await page.goto("about:blank")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.goto(f"http://localhost/?fixture={state}")
+    await page.wait_for_function("globalThis.fixtureDone")
+    await page.wait_for_timeout(2_200 if state in LATE else 250)
+
+
+async def _names(page: Page) -> list[str]:
+    await _show(page, "chat")
+    return await page.evaluate("fixtureNames")
+
+
+@pytest.mark.rules("W28")
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_no_state_of_any_screen_has_a_fault_of_access(page: Page, part: int) -> None:
+    found: dict[str, Any] = {}
+    for state in (await _names(page))[part::PARTS]:
+        await _show(page, state)
+        for theme, width, height, tags in LOOKS:
+            await page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            await page.set_viewport_size({"width": width, "height": height})
+            faults: list[str] = await page.evaluate(_LOOK, tags)
+            if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                faults.append("it scrolls sideways")
+            if faults:
+                found[f"{state} {theme} {width}"] = faults
+        assert await page.evaluate(_SPEAKS) == [], "there is no voice yet"
+    assert found == {}
