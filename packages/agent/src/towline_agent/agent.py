@@ -326,7 +326,7 @@ class Agent:
             clock=self._clock,
             mint=self._mint,
             state=state,
-            reminders=lambda: (*state.remind(), *_remind_todos(host)),
+            reminders=functools.partial(_remind, state, host),
             mode=self._mode,
             rules=list(self._rules),
             policy=self._policy,
@@ -343,14 +343,14 @@ class Agent:
         return with_agents(plan, host, self._agents)
 
 
-def _remind_todos(host: LocalHost) -> tuple[str, ...]:
-    """The plan that the model keeps, so that it does not lose it over a long run (A4.12)."""
+def _remind(state: ToolState, host: LocalHost) -> tuple[str, ...]:
+    """What tools keep, and the plan, so that the model loses neither over a long run (A4.12)."""
     if not host.todos:
-        return ()
+        return state.remind()
     # Whoever has a plan has loaded the tool that keeps it.
     from towline_agent.tools.builtin.todo import remind_todos
 
-    return remind_todos(host.todos)
+    return (*state.remind(), *remind_todos(host.todos))
 
 
 def _provider(model: str | Provider) -> Provider:

@@ -67,8 +67,9 @@ class LocalHost:
         """Remember an event and tell it on."""
         if type(event) not in _DELTAS:  # most are, and a transcript has no use for them
             self.transcript.add(event, private, self.turn)
-            self.calls += type(event) is ToolProposed
-            if isinstance(event, TodosUpdated):
+            if type(event) is ToolProposed:
+                self.calls += 1
+            elif type(event) is TodosUpdated:
                 self.todos = event.todos
         if self._on_event is not None:
             self._on_event(event)

@@ -8,9 +8,7 @@ hold back → send → answer
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from functools import partial
-from itertools import count
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -93,6 +91,7 @@ class Stepper:
         self._failed: Spent | None = None  # what the log is not told yet
         self._assembler = Assembler(plan)
         self._next = list(plan.fallbacks)
+        self._attempts = 0  # of the step that is being taken
         self._waits = 0
         self._told: set[str] = set()
 
@@ -111,28 +110,27 @@ class Stepper:
             hand_over: Ask for words alone.
             trailing: Words for this step alone.
         """
-        attempts = count(1)
+        self._attempts = 0
         while True:
             request = self._assembler.request(
                 messages, self.model, hand_over=hand_over, trailing=trailing
             )
-            send = partial(self._try, request, attempts, hand_over=hand_over)
-            result = await self._insist(messages, send)
+            result = await self._insist(request, self._try)
             if isinstance(result, StepAnswer) or not self._fall_back(result):
                 return result
 
     async def consult(self, request: Request) -> StepResult:
         """Ask for words that are no part of the conversation, such as a summary (A4.36)."""
-        return await self._insist(request.messages, partial(self._try_beside, request))
+        return await self._insist(request, self._try_beside)
 
     async def _insist(
-        self, messages: tuple[Message, ...], send: Callable[[], Awaitable[StepResult]]
+        self, request: Request, send: Callable[[Request], Awaitable[StepResult]]
     ) -> StepResult:
         """Send until an answer has come, or neither another try nor a wait helps."""
         retries = 0
         while True:
-            await self._hold_back(messages)
-            result = await send()
+            await self._hold_back(request.messages)
+            result = await send(request)
             if isinstance(result, StepAnswer):
                 return result
             delay_s, reason = self._pause(result, retries)
@@ -150,11 +148,10 @@ class Stepper:
                 return
             await self._wait(min(delay_s, _WAIT_S[2]), "pace")
 
-    async def _try(
-        self, request: Request, attempts: Iterator[int], *, hand_over: bool
-    ) -> StepResult:
+    async def _try(self, request: Request) -> StepResult:
         """One try at a step, from its start in the log to its end."""
-        self._host.emit(self._started(next(attempts)))
+        self._attempts += 1
+        self._host.emit(self._started(self._attempts))
         await self._host.settle()
         writer = MessageWriter(self._host, self._plan.mint, live=self._plan.live)
         try:
@@ -166,7 +163,7 @@ class Stepper:
             self._count_failed(result.usage)
             writer.cut("failed")
         else:
-            self._keep(result, writer, hand_over=hand_over)
+            self._keep(result, writer, hand_over=request.tool_choice == "none")
         return result
 
     async def _try_beside(self, request: Request) -> StepResult:

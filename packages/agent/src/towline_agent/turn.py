@@ -59,7 +59,7 @@ _ENDS: Final = frozenset({"max_tokens", "refusal"})
 """Why an answer without calls is the last one, whatever it holds."""
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
+class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where a turn begins, or where a crash cut it."""
 
     turn: TurnId

@@ -118,7 +118,8 @@ def test_only_the_newest_conversations_are_kept() -> None:
         return b"x" * 40
 
     prefixes = Prefixes(Seen, add, max_bytes=2_200)  # room for two, which count for 1,064 each
-    talks = [(Message("user", (Text(text=str(number)),)),) for number in range(3)]
+    asked = [Message("user", (Text(text=str(number)),)) for number in range(3)]
+    talks = [(message, Message("assistant", (Text(text="Yes."),))) for message in asked]
     for talk in (*talks, *talks, talks[-1]):
         prefixes.encode(talk)
     assert made == 6

@@ -12,7 +12,7 @@ STOP_REASONS: Final = ("end_turn", "max_tokens", "max_steps", "budget", "time_li
 """Why a turn that completed has ended. Open: readers keep a word they do not know (A1.9)."""
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """One message as a provider sees it."""
 
     role: str

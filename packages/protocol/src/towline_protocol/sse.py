@@ -20,6 +20,8 @@ memory."""
 
 _LINE_END: Final = rb"\r\n|\n|\r"
 _BOM: Final = b"\xef\xbb\xbf"
+_PLAIN: Final = rb"data: ([^\r\n]*)\n\n"
+_PLAIN_MORE: Final = len(b"data: \n\n")
 
 
 class SseEvent(msgspec.Struct, frozen=True, gc=False):
@@ -61,6 +63,11 @@ class SseDecoder:
                 chunk = chunk[1:]
         if not chunk:
             return []
+        if chunk.startswith(b"data: ") and self._rests and len(chunk) <= self._max:
+            found: list[bytes] = re.findall(_PLAIN, chunk)
+            if sum(map(len, found)) + _PLAIN_MORE * len(found) == len(chunk):
+                self._first = False
+                return list(map(SseEvent, found))  # most chunks are whole events of one line
         lines = self._split(chunk)
         if lines is None:
             return []
@@ -96,6 +103,11 @@ class SseDecoder:
             rest.decode()
         except UnicodeDecodeError as error:
             raise ProtocolError("The event stream ended inside a character; ask again.") from error
+
+    @property
+    def _rests(self) -> bool:
+        """Whether no event is open."""
+        return not (self._parts or self._data or self._event or self._id is not None)
 
     def _split(self, chunk: bytes) -> list[bytes] | None:
         """The lines that are whole now; `None` while the first one is not."""

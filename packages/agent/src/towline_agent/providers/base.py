@@ -96,7 +96,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.provider}/{self.id}"
 
 
-class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tool as a model is told of it."""
 
     name: str
@@ -107,7 +107,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """JSON Schema of its arguments, an object."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One request; what is unset is not sent (A1.16, A1.18)."""
 
     model: str

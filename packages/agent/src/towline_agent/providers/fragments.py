@@ -18,6 +18,9 @@ _MAX_BYTES: Final = 8 * 1024 * 1024
 """
 _KEPT_BYTES: Final = 1024
 """What one more conversation counts for beside its JSON: its messages and its state, roughly."""
+_SHORT_BYTES: Final = 1024
+"""A first prompt up to this is not kept: it is written anew as fast as it is found, and most of the
+conversations of many short runs never go on."""
 
 _NOTHING: Final[tuple[tuple[Message, ...], bytes, None]] = ((), b"", None)
 
@@ -78,7 +81,8 @@ class Prefixes(Generic[_S]):
         if len(known) < len(messages):
             added = self._add(state, messages[len(known) :])
             encoded += self._joint + added if encoded and added else added
-            self._keep(messages, encoded, state.copy())
+            if len(messages) > 1 or len(encoded) > _SHORT_BYTES:
+                self._keep(messages, encoded, state.copy())
         return encoded, state
 
     def _keep(self, messages: tuple[Message, ...], encoded: bytes, state: _S) -> None:

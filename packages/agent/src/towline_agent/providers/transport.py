@@ -22,7 +22,7 @@ CA_SETTING: Final = "TOWLINE_CA_FILE"
 _DOCUMENT_STARTS: Final = (b"{", b"[", b"<")
 
 
-class HttpCall(msgspec.Struct, frozen=True, kw_only=True):
+class HttpCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One request. Its `repr` shows neither headers nor body: both may hold secrets."""
 
     url: str
