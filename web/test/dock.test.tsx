@@ -83,8 +83,8 @@ describe("model and mode", () => {
       cost: 0.25,
       usage: { input: 1000, cache_read: 200, output: 30 },
     });
-    expect(on.screen.text(".chip-button")).toBe("a·Ask50 %");
-    await on.screen.press("a·Ask");
+    expect(on.screen.text(".chip-button")).toBe("Model and mode: a·Ask50 %");
+    await on.screen.press("Model and mode: a·Ask");
     await on.screen.settle();
     return on.screen.place.querySelector("dialog") as HTMLElement;
   }

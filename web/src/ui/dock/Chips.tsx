@@ -21,11 +21,11 @@ export function Chips({ chat }: { chat: Chat }) {
       <button
         type="button"
         class="chip chip-button"
-        aria-label={`${t("chips.label")}: ${short} ${may} ${full}`}
         onClick={() => {
           chipsOpen.value = true;
         }}
       >
+        <span class="visually-hidden">{t("chips.label")}: </span>
         <span class="chip-model">{short}</span>
         <span aria-hidden="true">·</span>
         <span>{may}</span>

@@ -24,7 +24,8 @@ export function PlanLine({ todos }: { todos: readonly Todo[] }) {
         <span class="label">{t("plan.label")}</span>
         <span class="plan-now">{t(now ? "plan.line" : "plan.done", gaps)}</span>
       </summary>
-      <ol>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys */}
+      <ol tabIndex={0}>
         {todos.map((todo) => (
           <li key={todo.id} class={`todo ${todo.status}`}>
             <Icon name={ICONS[todo.status] ?? "clock"} />
