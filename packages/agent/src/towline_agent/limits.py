@@ -133,12 +133,12 @@ class TimeLimit:
     def __enter__(self) -> Self:
         if self._seconds is None:
             return self
-        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
         if task is None:
             raise RuntimeError("A TimeLimit cancels a task, and none is running; await it in one.")
         self._task = task
         self._before = task.cancelling()
-        loop = asyncio.get_running_loop()
         self.due_s = loop.time() + self._seconds
         self._watch = _watch_of(loop)
         self._watch.add(self, loop)

@@ -20,7 +20,7 @@ memory."""
 
 _LINE_END: Final = rb"\r\n|\n|\r"
 _BOM: Final = b"\xef\xbb\xbf"
-_PLAIN: Final = rb"data: ([^\r\n]*)\n\n"
+_PLAIN: Final = rb"data: ([^\r\n]*)\n\n"  # most chunks are such events, and nothing else
 _PLAIN_MORE: Final = len(b"data: \n\n")
 
 
@@ -67,10 +67,12 @@ class SseDecoder:
             found: list[bytes] = re.findall(_PLAIN, chunk)
             if sum(map(len, found)) + _PLAIN_MORE * len(found) == len(chunk):
                 self._first = False
-                return list(map(SseEvent, found))  # most chunks are whole events of one line
+                return list(map(SseEvent, found))
         lines = self._split(chunk)
-        if lines is None:
-            return []
+        return [] if lines is None else self._take(lines)
+
+    def _take(self, lines: list[bytes]) -> list[SseEvent]:
+        """The events that these lines complete."""
         events: list[SseEvent] = []
         data, room = self._data, self._max - self._open_bytes
         for line in lines:

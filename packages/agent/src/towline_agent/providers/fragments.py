@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 import msgspec
 
 from towline_agent.providers.surrogates import mend
-from towline_protocol import Message
+from towline_protocol import Message, Text
 
 __all__ = ["Prefixes", "to_json"]
 
@@ -19,8 +19,8 @@ _MAX_BYTES: Final = 8 * 1024 * 1024
 _KEPT_BYTES: Final = 1024
 """What one more conversation counts for beside its JSON: its messages and its state, roughly."""
 _SHORT_BYTES: Final = 1024
-"""A first prompt up to this is not kept: it is written anew as fast as it is found, and most of the
-conversations of many short runs never go on."""
+"""A first prompt of words up to this is not kept: it is written anew as fast as it is found, and
+of many short runs most never go on."""
 
 _NOTHING: Final[tuple[tuple[Message, ...], bytes, None]] = ((), b"", None)
 
@@ -81,7 +81,7 @@ class Prefixes(Generic[_S]):
         if len(known) < len(messages):
             added = self._add(state, messages[len(known) :])
             encoded += self._joint + added if encoded and added else added
-            if len(messages) > 1 or len(encoded) > _SHORT_BYTES:
+            if len(encoded) > _SHORT_BYTES or not _is_one_of_words(messages):
                 self._keep(messages, encoded, state.copy())
         return encoded, state
 
@@ -94,6 +94,11 @@ class Prefixes(Generic[_S]):
             while self._size > self._max_bytes:
                 _, (_, oldest, _) = self._kept.popitem(last=False)
                 self._size -= len(oldest) + _KEPT_BYTES
+
+
+def _is_one_of_words(messages: tuple[Message, ...]) -> bool:
+    """Whether it is a single message of words, of which nothing can be left out or renamed."""
+    return len(messages) == 1 and all(type(block) is Text for block in messages[0].content)
 
 
 def to_json(value: Any) -> bytes:
