@@ -109,7 +109,7 @@ async def test_signing_out_leaves_no_copy_behind(phone: BrowserContext, tmp_path
         await _until_kept(page, 1)
         await page.get_by_role("button", name="More", exact=True).click()
         await page.get_by_role("button", name="Sign out").click()
-        await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
         await _until_kept(page, 0)
     await page.reload()
     await expect(page.get_by_text("The server does not answer")).to_be_visible()

@@ -15,7 +15,6 @@ from towline_server.testing import open_test_server
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
 
-PHONE = {"width": 390, "height": 844}
 PASSWORD = "correct horse battery"
 LIMIT_S = 90
 
@@ -53,7 +52,9 @@ async def browser() -> AsyncGenerator[Browser]:
 @pytest.fixture
 async def page(browser: Browser, server: BuiltApp) -> AsyncGenerator[Page]:
     """A phone that came by a one-time link; what the page's policy refuses is a failure."""
-    context = await browser.new_context(viewport=PHONE, locale="en-GB", reduced_motion="reduce")
+    context = await browser.new_context(
+        viewport={"width": 390, "height": 844}, locale="en-GB", reduced_motion="reduce"
+    )
     made = await context.new_page()
     faults: list[str] = []
     made.on("pageerror", lambda error: faults.append(str(error)))

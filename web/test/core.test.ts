@@ -9,6 +9,7 @@ import { EN_CODE } from "../src/core/words.code.ts";
 import { EN_DEVICE } from "../src/core/words.device.ts";
 import { EN } from "../src/core/words.en.ts";
 import { EN_LATER } from "../src/core/words.later.ts";
+import { EN_PUSH } from "../src/core/words.push.ts";
 import { EN_SETTINGS } from "../src/core/words.settings.ts";
 import { ZH } from "../src/core/words.zh.ts";
 import { seeded } from "./seeded.ts";
@@ -111,7 +112,7 @@ test("a day begins at midnight of this device", () => {
 describe("words", () => {
   test("every text has the same gaps in both languages", () => {
     const gaps = (text: string): string[] => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
-    const english = { ...EN, ...EN_LATER, ...EN_SETTINGS, ...EN_DEVICE, ...EN_CODE };
+    const english = { ...EN, ...EN_LATER, ...EN_SETTINGS, ...EN_DEVICE, ...EN_CODE, ...EN_PUSH };
     for (const [word, text] of Object.entries(english)) {
       expect(gaps(ZH[word as Word]), word).toEqual(gaps(text));
     }

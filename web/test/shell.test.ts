@@ -15,20 +15,29 @@ const KINDS: Record<string, string> = {
 class Caches {
   readonly made = new Map<string, Map<string, Response>>();
 
+  /** What a full or forbidden storage says to this. */
+  refuses: "" | "put" | "open" = "";
+
   async open(name: string) {
+    if (this.refuses === "open") throw new DOMException("no", "SecurityError");
     const kept = this.made.get(name) ?? new Map<string, Response>();
     this.made.set(name, kept);
     return {
-      put: async (path: string, response: Response) => void kept.set(path, response),
+      put: async (path: string, response: Response) => {
+        if (this.refuses === "put") throw new DOMException("full", "QuotaExceededError");
+        kept.set(path, response);
+      },
       match: async (path: string) => kept.get(path)?.clone(),
     };
   }
 
   async match(path: string) {
+    if (this.refuses === "open") throw new DOMException("no", "SecurityError");
     for (const kept of this.made.values()) if (kept.has(path)) return kept.get(path)?.clone();
     return undefined;
   }
 
+  has = async (name: string) => this.made.has(name);
   keys = async () => [...this.made.keys()];
   delete = async (name: string) => this.made.delete(name);
 }
@@ -100,6 +109,30 @@ test("a build is kept as a whole or not at all, and not under the stamp of anoth
   network = async (path) => reply(path);
   await expect(makeShell("ffffffffffff").fill()).rejects.toThrow("another build");
 });
+
+// rules: W18
+test("a build of which a part cannot be had leaves nothing behind, and a whole one stays", async () => {
+  network = async (path) => reply(path, path === "/icon.svg" ? 404 : 200);
+  await expect(makeShell().fill()).rejects.toThrow("/icon.svg");
+  expect(await caches.keys()).toEqual([]);
+  network = async (path) => reply(path);
+  await makeShell().fill();
+  network = down;
+  await expect(makeShell().fill()).rejects.toThrow("Failed to fetch");
+  expect((await makeShell().answer(ask("/icon.svg")))?.status).toBe(200);
+});
+
+// rules: W18
+test.each(["put", "open"] as const)(
+  "a device that refuses to %s still gets what the network has",
+  async (refuses) => {
+    caches.refuses = refuses;
+    const shell = makeShell();
+    expect((await shell.answer(ask("/assets/a-1.js")))?.status).toBe(200);
+    expect((await shell.answer(ask("/", "navigate")))?.status).toBe(200);
+    expect((await shell.answer(ask("/icon.svg")))?.status).toBe(200);
+  },
+);
 
 test("the build before stays, for windows that are still open; older ones go", async () => {
   for (const name of ["towline-shell-1", "towline-shell-2", "other", `towline-shell-${BUILD}`]) {
@@ -188,4 +221,23 @@ test("what another app shares is kept until the page takes it", async () => {
   expect(kept?.get("/shared/0")?.headers.get("x-name")).toBe("a%20b.png");
   expect(receiveShare(ask("/share"), tools)).toBeUndefined();
   expect(receiveShare(ask("/api/share", "cors", "POST"), tools)).toBeUndefined();
+});
+
+test("a share that cannot be read or kept still leads to the page, and a draft has its bounds", async () => {
+  const tools = { caches: caches as unknown as CacheStorage, origin: ORIGIN };
+  const form = new FormData();
+  form.set("text", "x".repeat(10_000_000));
+  const share = (formData: () => Promise<FormData>) =>
+    receiveShare({ ...ask("/share", "navigate", "POST"), formData } as Request, tools);
+  await share(async () => form);
+  const kept = await caches.made.get("towline-shared")?.get("/shared/text")?.text();
+  expect(kept?.length).toBe(100_000);
+  caches.refuses = "put";
+  const answers = [
+    await share(async () => form),
+    await share(() => Promise.reject(new TypeError("no form"))),
+  ];
+  for (const answer of answers) {
+    expect(answer?.headers.get("location")).toBe(`${ORIGIN}${SHARED_START}`);
+  }
 });

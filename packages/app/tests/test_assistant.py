@@ -94,7 +94,7 @@ async def test_settings_name_tools_and_a_named_model_is_remembered(
     assert isinstance(told.file, StringIO)
     assert "'nowhere_at_all:x' of the settings was left out" in told.file.getvalue()
     names = [tool["function"]["name"] for tool in bodies[0]["tools"]]
-    assert names == ["todo_write", "now", "weather", "spawn_agent"]
+    assert names == ["todo_write", "now", "weather", "read_memory", "write_memory", "spawn_agent"]
     assert bodies[0]["model"] == "our-model"
     assert Picks(tmp_path / "data").last("custom") == "custom/our-model"
     sys.modules.pop("towline_weather_example", None)

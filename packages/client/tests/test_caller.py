@@ -12,6 +12,7 @@ from towline_client import (
     ConnectionLost,
     ContractUnavailable,
     Models,
+    Push,
     Session,
     Unauthorized,
 )
@@ -35,10 +36,12 @@ from towline_protocol import (
     Option,
     Preview,
     Problem,
+    PushKeys,
     QuestionItem,
     SessionId,
     SessionInfo,
     SessionRows,
+    SubscribePush,
     Unknown,
     UpdateSession,
     VersionMismatch,
@@ -88,6 +91,18 @@ async def _use_models(models: Models) -> None:
     await models.cancel_sign_in("scripted")
     assert (await models.remove_provider("scripted")).provider == "scripted"
     assert (await models.get_usage("day", first="2026-01-31")).total.requests == 1
+
+
+async def _use_push(push: Push) -> None:
+    assert (await push.key()).languages == ("en", "zh")
+    browser = SubscribePush(
+        endpoint="https://push.example.org/1", keys=PushKeys(p256dh="B", auth="a"), name="phone"
+    )
+    assert (await push.subscribe(browser)).name == "phone"
+    (phone,) = (await push.subscriptions()).subscriptions
+    assert (await push.test(phone.id)).outcome == "delivered"
+    await push.unsubscribe(phone.id)
+    await push.presence("page-1")
 
 
 async def _use_sessions(client: Client) -> SessionInfo:
@@ -173,6 +188,7 @@ async def test_every_operation_of_the_table_can_be_called() -> None:
         await _use_discovery(client)
         await _use_account(client)
         await _use_models(client.models)
+        await _use_push(client.push)
         info = await _use_sessions(client)
         session = await client.open(info.id)
         async with aclosing(client.feed()) as feed:

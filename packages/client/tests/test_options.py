@@ -19,6 +19,7 @@ from towline_client import (
     Life,
     Models,
     Project,
+    Push,
     Session,
     TurnFiles,
 )
@@ -33,7 +34,7 @@ from towline_protocol import (
     takes_match,
 )
 
-_CLASSES = (Account, Client, Discovery, Life, Models, Project, Session, TurnFiles)
+_CLASSES = (Account, Client, Discovery, Life, Models, Project, Push, Session, TurnFiles)
 _BESIDE = {
     "Client.close",  # of what is held here
     "Client.feed",  # a stream

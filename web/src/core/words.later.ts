@@ -37,7 +37,7 @@ export const EN_LATER = {
   "link.recovering": "Catching up…",
   "link.update": "A new version of this page is ready.",
   "link.updating": "Loading the new version…",
-  "link.crowded": "Open in too many windows. Close one, then try again.",
+  "link.crowded": "Open in too many windows. Close one.",
   "http.limited": "Limited on plain HTTP: no push, install, offline",
   "http.accept": "OK",
   "offline.copy": "Copy from {time}. No connection.",

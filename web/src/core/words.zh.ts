@@ -184,7 +184,7 @@ export const ZH: Record<Word, string> = {
   "link.version": "此页面与服务器版本不一致，请重新加载。",
   "link.update": "此页面有新版本。",
   "link.updating": "正在加载新版本…",
-  "link.crowded": "打开的窗口太多。请关闭一个后重试。",
+  "link.crowded": "打开的窗口太多，请关闭一个。",
   "http.limited": "普通 HTTP 受限：无通知、安装和离线",
   "http.accept": "知道了",
   "offline.copy": "{time} 的副本，当前无连接。",

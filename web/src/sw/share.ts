@@ -1,6 +1,6 @@
 /** What another app hands over ("Share"): kept on this device until the page takes it. */
 
-import type { ShellTools } from "./shell.ts";
+import { orNothing, type ShellTools } from "./shell.ts";
 
 /** Where what was handed over lies until then. */
 export const SHARED = "towline-shared";
@@ -8,15 +8,22 @@ export const SHARED = "towline-shared";
 export const SHARED_START = "/?shared=1#/";
 
 const MOST_FILES = 6;
+/** Any page of the web can hand something over: a draft is no place for a book. */
+const MOST_CHARS = 100_000;
 
-/** Keeps what was shared and leads to the page; nothing when a request is no share. */
+/**
+ * Keeps what was shared and leads to the page; nothing when a request is no share. What cannot be
+ * read, or kept for want of room, leads there as well.
+ */
 export function receiveShare(
   request: Request,
   { caches, origin }: Pick<ShellTools, "caches" | "origin">,
 ): Promise<Response> | undefined {
   const { pathname, origin: asked } = new URL(request.url);
   if (request.method !== "POST" || pathname !== "/share" || asked !== origin) return undefined;
-  return keep(request, caches).then(() => Response.redirect(`${origin}${SHARED_START}`, 303));
+  return orNothing(keep(request, caches)).then(() =>
+    Response.redirect(`${origin}${SHARED_START}`, 303),
+  );
 }
 
 async function keep(request: Request, caches: CacheStorage): Promise<void> {
@@ -28,7 +35,7 @@ async function keep(request: Request, caches: CacheStorage): Promise<void> {
   const files = form.getAll("images").filter((part): part is File => part instanceof File);
   await caches.delete(SHARED);
   const cache = await caches.open(SHARED);
-  await cache.put("/shared/text", new Response([...said].join("\n")));
+  await cache.put("/shared/text", new Response([...said].join("\n").slice(0, MOST_CHARS)));
   for (const [at, file] of files.slice(0, MOST_FILES).entries()) {
     const headers = { "content-type": file.type, "x-name": encodeURIComponent(file.name) };
     await cache.put(`/shared/${at}`, new Response(file, { headers }));

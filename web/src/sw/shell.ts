@@ -46,6 +46,11 @@ export function isRight(path: string, response: Response): boolean {
   return kind !== undefined && given === kind;
 }
 
+/** A device that is full or keeps nothing is no reason to show nothing: the network may answer. */
+export function orNothing<Value>(asked: Promise<Value>): Promise<Value | undefined> {
+  return asked.catch(() => undefined);
+}
+
 /** The kept files of one build. */
 export class Shell {
   readonly #shell: ShellFiles;
@@ -64,8 +69,15 @@ export class Shell {
    * @throws Error when a part of it cannot be had, or the server holds another build by now
    */
   async fill(): Promise<void> {
+    const isNew = !(await this.#tools.caches.has(this.#name));
     const cache = await this.#tools.caches.open(this.#name);
-    await Promise.all([DOCUMENT, ...this.#shell.files].map((path) => this.#keep(cache, path)));
+    try {
+      await Promise.all([DOCUMENT, ...this.#shell.files].map((path) => this.#keep(cache, path)));
+    } catch (error) {
+      // A half build would count as one, and push out a whole one that a window still needs.
+      if (isNew) await this.#tools.caches.delete(this.#name);
+      throw error;
+    }
   }
 
   async #keep(cache: Cache, path: string): Promise<void> {
@@ -100,12 +112,13 @@ export class Shell {
   }
 
   async #keptFirst(request: Request, path: string): Promise<Response> {
-    const kept = await this.#tools.caches.match(path, { ignoreSearch: true, ignoreVary: true });
+    const { caches, fetch } = this.#tools;
+    const kept = await orNothing(caches.match(path, { ignoreSearch: true, ignoreVary: true }));
     if (kept) return kept;
-    const response = await this.#tools.fetch(request);
+    const response = await fetch(request);
     if (isRight(path, response)) {
-      const cache = await this.#tools.caches.open(this.#name);
-      await cache.put(path, response.clone());
+      const copy = response.clone();
+      await orNothing(caches.open(this.#name).then((cache) => cache.put(path, copy)));
     }
     return response;
   }
@@ -114,15 +127,15 @@ export class Shell {
   async #networkFirst(request: Request, path: string, limitMs: number): Promise<Response> {
     const asked = this.#tools.fetch(request);
     // The kept one may have been answered with when it fails.
-    asked.catch(() => undefined);
-    const cache = await this.#tools.caches.open(this.#name);
-    const kept = await cache.match(path, { ignoreVary: true });
+    void orNothing(asked);
+    const cache = await orNothing(this.#tools.caches.open(this.#name));
+    const kept = cache && (await orNothing(cache.match(path, { ignoreVary: true })));
     if (!kept) return asked;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<undefined>((resolve) => {
       timer = setTimeout(() => resolve(undefined), limitMs);
     });
-    const answer = await Promise.race([asked.catch(() => undefined), late]);
+    const answer = await Promise.race([orNothing(asked), late]);
     clearTimeout(timer);
     return answer && answer.status < 500 ? answer : kept;
   }

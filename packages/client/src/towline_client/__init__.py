@@ -28,6 +28,7 @@ from towline_client.options import CallOptions
 from towline_client.outcome import Outcome, PromptWatch, follow_prompt
 from towline_client.project import Project
 from towline_client.pump import Connection, Rebuilt, SessionEvent
+from towline_client.push import Push
 from towline_client.scrollback import Scrollback
 from towline_client.session import Session
 from towline_client.talk import Talk
@@ -58,6 +59,7 @@ __all__ = [
     "PersonNeeded",
     "Project",
     "PromptWatch",
+    "Push",
     "Rebuilt",
     "Registrar",
     "Reply",

@@ -28,6 +28,7 @@ from towline_client.models import Models
 from towline_client.opening import come_up
 from towline_client.options import CallOptions
 from towline_client.pump import Pump
+from towline_client.push import Push
 from towline_client.screen import Screen
 from towline_client.scrollback import Scrollback
 from towline_client.session import Session
@@ -120,6 +121,8 @@ class Client(Registrar):
         """What the server says of itself."""
         self.models = Models(self._caller)
         """Models, their providers, and what was used."""
+        self.push = Push(self._caller)
+        """Browsers that the user is called on, and who looks."""
         self.life = Life(self._caller, forget=self._forget)
         """Settings of sessions, read marks, and their end."""
         self._sessions: list[Session] = []

@@ -8,8 +8,9 @@ import pytest
 
 from towline_agent import mint_now
 from towline_agent.testing import FakeClock, ScriptedProvider
-from towline_protocol import Claim, Claimed, Identity, Pairing, Problem, parse_time
+from towline_protocol import Claim, Claimed, Identity, Pairing, Problem, TokenList, parse_time
 from towline_server.api.access import DEVICE_LIFE_S
+from towline_server.api.guard import Message
 from towline_server.auth.codes import CODE_LIFE_S, Codes
 from towline_server.build import BuiltApp
 from towline_server.errors import AccessDenied, StoreFull, TooManyTries
@@ -191,11 +192,12 @@ async def test_a_token_is_known_to_the_next_server_and_a_local_one_is_not(tmp_pa
 async def test_a_code_is_good_again_when_the_token_could_not_be_stored() -> None:
     codes = Codes(lambda: 0.0)
     code = codes.make("me")
-    assert codes.claim(code, "here") == "me"
+    known = codes.claim(code, "here")
+    assert known.user == "me"
     with pytest.raises(AccessDenied):
         codes.claim(code, "here")
-    codes.give_back(code, "me")
-    assert codes.claim(code.lower(), "here") == "me"
+    codes.give_back(code, known)
+    assert codes.claim(code.lower(), "here") == known
 
 
 async def test_codes_are_void_with_their_user_and_few_at_once() -> None:
@@ -204,11 +206,69 @@ async def test_codes_are_void_with_their_user_and_few_at_once() -> None:
     old = [codes.make("me") for _ in range(17)]
     with pytest.raises(AccessDenied):
         codes.claim(old[0], "here")
-    assert codes.claim(old[1], "here") == "me"
+    assert codes.claim(old[1], "here").user == "me"
     codes.forget("me")
     with pytest.raises(AccessDenied):
         codes.claim(old[2], "here")
-    assert codes.claim(kept, "here") == "you"
+    assert codes.claim(kept, "here").user == "you"
+
+
+@pytest.mark.rules("C2.9")
+@pytest.mark.parametrize("ending", ["revoke", "logout", "everywhere"])
+async def test_a_code_ends_with_the_token_of_who_asked_for_it(built: BuiltApp, ending: str) -> None:
+    code, _ = built.access.new_code()
+    phone = AppClient(built, token=(await _claim(built, code)).read(Claimed).token or "")
+    taken = (await phone.ask("POST", "/api/auth/pair")).read(Pairing)
+    other = (await AppClient(built).ask("POST", "/api/auth/pair")).read(Pairing)
+    match ending:
+        case "revoke":
+            (row,) = (await phone.ask("GET", "/api/auth/tokens")).read(TokenList).tokens
+            await AppClient(built).ask("DELETE", f"/api/auth/tokens/{row.id}")
+        case "logout":
+            await phone.ask("POST", "/api/auth/logout")
+        case _:
+            await built.access.accounts.set_password("owner", "a new long word", everywhere=True)
+    assert (await _claim(built, taken.code)).status == 401
+    assert (await _claim(built, other.code)).status == 200
+
+
+@pytest.mark.rules("C2.9")
+async def test_a_request_whose_body_comes_after_its_token_has_ended_does_nothing(
+    built: BuiltApp,
+) -> None:
+    code, _ = built.access.new_code()
+    token = (await _claim(built, code)).read(Claimed).token or ""
+    sent: list[Message] = []
+
+    async def receive() -> Message:  # asked for when the token was looked at
+        await AppClient(built, token=token).ask("POST", "/api/auth/logout")
+        return {"type": "http.request", "body": b'{"name":"for ever"}', "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [
+        (b"host", b"127.0.0.1"),
+        (b"authorization", f"Bearer {token}".encode()),
+        (b"content-type", b"application/json"),
+    ]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/auth/tokens",
+        "raw_path": b"/api/auth/tokens",
+        "query_string": b"",
+        "headers": headers,
+        "scheme": "http",
+        "server": ("127.0.0.1", 80),
+        "client": ("127.0.0.1", 1),
+        "root_path": "",
+        "http_version": "1.1",
+    }
+    await built.app(scope, receive, send)
+    assert sent[0]["status"] == 401
+    listed = await AppClient(built).ask("GET", "/api/auth/tokens")
+    assert listed.read(TokenList).tokens == ()
 
 
 async def test_one_address_that_guesses_does_not_close_the_door_to_others() -> None:
@@ -222,7 +282,7 @@ async def test_one_address_that_guesses_does_not_close_the_door_to_others() -> N
     for number in range(189):
         with pytest.raises(AccessDenied):
             codes.claim("AAAA-AAAA", f"address {number}")
-    assert codes.claim(code, "here") == "me"
+    assert codes.claim(code, "here").user == "me"
     with pytest.raises(AccessDenied):
         codes.claim("AAAA-AAAA", "here")
     with pytest.raises(TooManyTries):  # nor may many addresses together guess without end

@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from starlette.datastructures import Headers
 
 from towline_agent.testing import ScriptedProvider
+from towline_server.api.cors import Origins
 from towline_server.build import BuiltApp
 from towline_server.log_format import JsonFormatter
 from towline_server.testing import AppClient, open_test_app
@@ -171,3 +173,35 @@ async def test_the_log_line_of_a_request_names_it_its_trace_and_its_session_and_
     assert found["path"] == f"/api/sessions/{session}"
     assert "hidden" not in line
     assert built.token not in line
+
+
+@pytest.mark.rules("C2.8")
+@pytest.mark.parametrize(
+    ("scheme", "origin", "may"),
+    [
+        ("https", "https://desk.example.org", True),
+        ("http", "http://desk.example.org", True),
+        ("http", "https://desk.example.org", True),  # its proxy did not say
+        ("https", "http://desk.example.org", False),  # made by somebody on the way
+        ("http", "ftp://desk.example.org", False),
+        ("http", "null", False),
+    ],
+)
+def test_this_server_s_own_page_comes_by_its_own_scheme(
+    scheme: str, origin: str, *, may: bool
+) -> None:
+    headers = Headers({"host": "desk.example.org", "origin": origin})
+    assert Origins().may_write(headers, scheme) is may
+
+
+@pytest.mark.rules("C2.8")
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1:99@evil.example", "localhost:80:evil", "[::1]evil.example", "[::1", "::1", ""],
+)
+async def test_a_host_with_more_than_a_name_and_a_port_is_none_of_this_server(
+    tmp_path: Path, host: str
+) -> None:
+    async with _open(tmp_path) as built:
+        reply = await AppClient(built).ask("GET", "/healthz", headers={"host": host})
+        assert reply.status == 403

@@ -306,14 +306,15 @@ async def test_a_login_that_has_ended_by_itself_ends_its_streams_when_it_is_swep
 
 
 class NotingClock(FakeClock):
-    """Tells when somebody waits to look for tokens that have ended."""
+    """Tells when one task waits."""
 
     def __init__(self, *, held: bool) -> None:
         super().__init__(held=held)
         self.looks = asyncio.Event()
+        self.watched: asyncio.Task[None] | None = None
 
     async def sleep(self, delay_s: float) -> None:
-        if delay_s == STREAM_END_S:
+        if asyncio.current_task() is self.watched:
             self.looks.set()
         await super().sleep(delay_s)
 
@@ -329,6 +330,7 @@ async def test_a_stream_outlives_the_end_of_its_token_by_a_minute_at_most(tmp_pa
         )
         made = (await _create(AppClient(built), "bot", 5)).read(NewToken)
         sweeper = asyncio.create_task(sweep(built.access, store, clock, built.sessions.trim))
+        clock.watched = sweeper
         stack.push_async_callback(asyncio.wait, {sweeper})
         stack.callback(sweeper.cancel)
         async with AppClient(built, token=made.token).follow_all() as wire:

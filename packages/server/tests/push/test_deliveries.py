@@ -397,7 +397,7 @@ async def test_a_service_that_stays_broken_is_given_up_after_four_tries(
         await house.nothing_more(MAX_TRIES)
 
 
-@pytest.mark.rules("C7.1", "S49")
+@pytest.mark.rules("C7.1")
 async def test_after_a_restart_only_what_was_not_delivered_is_sent(
     tmp_path: Path, service: FakePushService, phone: Browser
 ) -> None:

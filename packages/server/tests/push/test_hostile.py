@@ -15,7 +15,7 @@ from towline_agent import WebClient
 from towline_agent.testing import ScriptedProvider
 from towline_protocol import NotePresence, Problem, PushKeys, SubscribePush
 from towline_server.build import BuiltApp
-from towline_server.errors import PushUnavailable
+from towline_server.errors import AccessDenied, PushUnavailable
 from towline_server.push.message import Call, make_payload
 from towline_server.push.presence import MAX_CLIENTS, VISIBLE_S, Presence
 from towline_server.push.seal import KEY_FILE, load_key
@@ -112,6 +112,18 @@ async def test_a_user_has_so_many_devices_at_the_most_and_the_oldest_go(built: B
     assert str(MAX_SUBSCRIPTIONS + 1) in {row["name"] for row in rows}
     assert KEYS.auth.encode() not in reply.body
     assert b"/send/" not in reply.body  # who knows an endpoint may try to send to it
+
+
+@pytest.mark.rules("C7.1", "C2.9")
+async def test_a_device_that_is_revoked_while_its_keys_are_tried_is_not_kept(
+    built: BuiltApp,
+) -> None:
+    devices = built.wake_ups.devices
+    with pytest.raises(AccessDenied):
+        await devices.subscribe("owner", GOOD, origin="https://desk.example.org", token="0" * 64)
+    assert (await devices.list_devices("owner")).subscriptions == ()
+    await devices.subscribe("owner", GOOD, origin="https://desk.example.org", token=None)
+    assert len((await devices.list_devices("owner")).subscriptions) == 1
 
 
 @pytest.mark.rules("C5.16")

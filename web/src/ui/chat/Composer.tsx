@@ -137,6 +137,10 @@ function useDraft(session: string | null) {
       removeEventListener("pagehide", keep);
     };
   }, [session, text]);
+  const latest = useRef("");
+  latest.current = text;
+  // Who goes elsewhere has paused, however soon.
+  useEffect(() => () => void (latest.current && drafts.write(session, latest.current)), [session]);
   useLayoutEffect(() => {
     const element = field.current;
     if (!element) return;

@@ -12,6 +12,8 @@ import type { Answering } from "./RequestCard.tsx";
 const DENY = "deny";
 /** Asked for once more before it is taken: it holds beyond this session. */
 const ALWAYS = "allow_always";
+/** A rule longer than this stands with what is read: the buttons must stay in sight. */
+const LONG_RULE = 120;
 /** From the safest to the most lasting; what is not here comes after. */
 const ORDER = [DENY, "allow_session", "allow_once"];
 
@@ -67,6 +69,13 @@ export function PermissionSheet({ chat, answering, onClose }: PermissionSheetPro
             <p>{tMaybe(`ask.why.${reason}`) ?? visible(reason)}</p>
           </>
         )}
+        {[...new Set(request.options.map(({ rule }) => rule ?? ""))]
+          .filter((rule) => rule.length > LONG_RULE)
+          .map((rule) => (
+            <p key={rule} class="whole">
+              {t("ask.rule", { rule: visible(rule) })}
+            </p>
+          ))}
       </div>
       {preview.truncated && <p class="complaint">{t("ask.truncated")}</p>}
       <Answers answering={answering} />
@@ -130,7 +139,9 @@ function AnswerButton({ option, disabled, onClick }: AnswerButtonProps) {
   return (
     <button type="button" class={`button ${kind}`} disabled={disabled} onClick={onClick}>
       {label}
-      {option.rule && <small>{t("ask.rule", { rule: visible(option.rule) })}</small>}
+      {option.rule && option.rule.length <= LONG_RULE && (
+        <small>{t("ask.rule", { rule: visible(option.rule) })}</small>
+      )}
     </button>
   );
 }

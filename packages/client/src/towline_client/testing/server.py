@@ -14,6 +14,7 @@ from towline_client.testing.life import LIFE, list_sessions
 from towline_client.testing.log import ScriptedSession, ScriptedStream
 from towline_client.testing.model import MODEL_ANSWERS
 from towline_client.testing.project import PROJECT
+from towline_client.testing.push import PUSH_ANSWERS
 from towline_client.testing.reply import give, part_of, read_body, refuse
 from towline_client.testing.stage import Handler, Stage
 from towline_client.testing.talk import TALK
@@ -31,7 +32,7 @@ from towline_protocol import (
 
 __all__ = ["ScriptedServer"]
 
-_FIXED: Final[dict[str, Any]] = {**ACCOUNT_ANSWERS, **MODEL_ANSWERS}
+_FIXED: Final[dict[str, Any]] = {**ACCOUNT_ANSWERS, **MODEL_ANSWERS, **PUSH_ANSWERS}
 _ON_SESSIONS: Final[dict[str, Handler]] = {**LIFE, **TALK, **TURN_FILES, **CLIENT_CALLS, **PROJECT}
 
 

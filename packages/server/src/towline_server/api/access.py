@@ -2,7 +2,7 @@
 
 import hmac
 import ipaddress
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
@@ -83,7 +83,7 @@ class Access:
         self.watches = Watches()
         """The streams that are open, by the token they were opened with."""
         self.accounts = Accounts(
-            store, now_ms=now_ms, mint=mint, passwords=passwords, on_ended=self.watches.end
+            store, now_ms=now_ms, mint=mint, passwords=passwords, on_ended=self._end
         )
         """The users and their tokens."""
         self._store = store
@@ -142,11 +142,7 @@ class Access:
         now_ms = self._now_ms()
         known = await self._store.query(partial(tokens.find, sha256=digest, now_ms=now_ms))
         if known is None:
-            raise AccessDenied(
-                "This server does not know your token, or it has ended; get a new one by `towline "
-                "pair`, or by `POST /api/auth/login` with a password.",
-                reason="unknown_token",
-            )
+            raise _unknown_token()
         if now_ms - known.token.last_used_ms > _TOUCH_MS:
             with suppress(StoreError):  # on a full disk a person can still read
                 await self._store.write(partial(tokens.touch, sha256=digest, now_ms=now_ms))
@@ -159,6 +155,20 @@ class Access:
             return hash_token(token.strip())
         token = request.cookies.get(self.cookie_name(request), "")
         return hash_token(token) if token else None
+
+    def stored_digest(self, caller: Caller, request: Request) -> str | None:
+        """The digest of the token in the store that a request came with; `None` for another way."""
+        return None if caller.local or not self.own else self.digest(request)
+
+    async def check_still(self, caller: Caller, request: Request) -> None:
+        """Refuse a request whose token has ended since it was looked at: its body took its time.
+
+        Raises:
+            AccessDenied: It has.
+        """
+        digest = self.stored_digest(caller, request)
+        if digest is not None and not await self._counts(digest):
+            raise _unknown_token()
 
     async def sliding_cookie(self, request: Request) -> str | None:
         """The token of a request's cookie, if each use moves its end on; `None` for any other.
@@ -229,11 +239,11 @@ class Access:
             AccessDenied: The code is wrong, used or too old.
             TooManyTries: Too many wrong ones came.
         """
-        user = self.codes.claim(code, address)
+        known = self.codes.claim(code, address)
         try:
-            return await self.accounts.admit(user, "device", name)
+            return await self.accounts.admit(known.user, "device", name)
         except StoreError:
-            self.codes.give_back(code, user)  # nothing was stored, so the code is still good
+            self.codes.give_back(code, known)  # nothing was stored, so the code is still good
             raise
 
     async def revoke(self, request: Request) -> None:
@@ -246,17 +256,22 @@ class Access:
                 "The server's own token cannot be revoked; it ends with the server: `towline stop`."
             )
         await self._store.write(partial(tokens.revoke, sha256=digest))
-        self.watches.end([digest])
+        self._end([digest])
 
     async def remove_user(self, name: str) -> None:
         """Let a user in no more; see `Accounts.remove_user`."""
         await self.accounts.remove_user(name)
         self.codes.forget(name)
 
-    def new_code(self, user: str = OWNER) -> tuple[str, str]:
-        """A new code, and the RFC 3339 time until which it works."""
+    def new_code(self, user: str = OWNER, by: str = "") -> tuple[str, str]:
+        """A new code, and the RFC 3339 time until which it works at the longest.
+
+        Args:
+            user: Whom it lets in.
+            by: The digest of the token that asks for it; with that the code ends as well.
+        """
         until = self._now_ms() + round(CODE_LIFE_S * 1000)
-        return self.codes.make(user), format_time(until)
+        return self.codes.make(user, by), format_time(until)
 
     def watch(self, request: Request, answer: App) -> App:
         """The same answer, which ends when the token does that the request came with."""
@@ -264,6 +279,12 @@ class Access:
         if self._authenticate is not None or digest is None or digest == self._local:
             return answer
         return self.watches.watch(digest, answer, partial(self._counts, digest))
+
+    def _end(self, digests: Iterable[str]) -> None:
+        """What was opened or asked for with tokens that have ended ends with them."""
+        ended = tuple(digests)
+        self.watches.end(ended)
+        self.codes.end(ended)
 
     async def _counts(self, digest: str) -> bool:
         now_ms = self._now_ms()
@@ -293,6 +314,14 @@ class Access:
     def _take_back(counts: list[tuple[Throttle, str]]) -> None:
         for throttle, key in counts:
             throttle.forget(key)
+
+
+def _unknown_token() -> AccessDenied:
+    return AccessDenied(
+        "This server does not know your token, or it has ended; get a new one by `towline pair`, "
+        "or by `POST /api/auth/login` with a password.",
+        reason="unknown_token",
+    )
 
 
 def address_of(request: Request) -> str:

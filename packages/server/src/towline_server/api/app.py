@@ -104,8 +104,12 @@ def _endpoint(operation: Operation, service: Service, streams: Streams) -> Endpo
         if streams.draining and operation.method != "GET":
             raise Draining("The server shuts down; come back in a moment.", retry_after_s=5)
         query = read_query(operation, request.query_params)
-        raw = b"" if decoder is None else await _read_body(request, bound)
-        body = None if decoder is None else _decode(decoder, raw)
+        raw, body = b"", None
+        if decoder is not None:
+            raw = await _read_body(request, bound)
+            body = _decode(decoder, raw)
+            if not operation.open:  # a body may be kept back until its sender is let in no more
+                await service.access.check_still(caller, request)
         if not operation.idempotent:
             call = Call(request, service, caller, body, query=query)
             return _answer(operation, await handler(call))

@@ -36,14 +36,20 @@ class Origins:
         self._named = frozenset(allowed) - {_ANY}
         self._any = _ANY in allowed
 
-    def may_write(self, headers: Headers) -> bool:
+    def may_write(self, headers: Headers, scheme: str = "http") -> bool:
         """Whether the page that a request comes from may change something.
+
+        Its own name over plain HTTP is not this server's page when that comes over HTTPS: anybody
+        on the way can make one. The other way round a proxy may not have told of its HTTPS.
 
         Under `*` a foreign page must bring a token of its own: with the cookie of this server's
         page any site could write in its name.
         """
         origin = headers.get("origin")
-        if origin is None or origin.partition("://")[2] == headers.get("host", ""):
+        if origin is None:
+            return True
+        came_by, _, name = origin.partition("://")
+        if name == headers.get("host", "") and came_by in {scheme, "https"}:
             return True
         return origin.lower() in self._named or (self._any and "cookie" not in headers)
 

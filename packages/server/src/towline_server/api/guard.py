@@ -1,6 +1,7 @@
 """What every request passes: names, hosts, sizes, headers. Pure ASGI (D12)."""
 
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Container, MutableMapping
 from typing import Any, Final, cast
@@ -33,6 +34,7 @@ MAX_PROMPT_BODY: Final = 28 * 1024 * 1024
 _log: Final = logging.getLogger("towline.server.http")
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::[0-9]{0,5})?")
 _HSTS: Final = "max-age=15552000"  # 180 days; never for loopback, where it would bind all ports
 _EVERY: Final = {
     CONTRACT_HEADER: CONTRACT_VERSION,
@@ -115,7 +117,7 @@ class Guard:
         if not self._is_ours(_without_port(host)):
             error = f"The host {host!r} is not one of this server's names; use its address."
             return _refusal(HostRefused(error), name)
-        if scope["method"] not in _SAFE and not self._origins.may_write(headers):
+        if scope["method"] not in _SAFE and not self._origins.may_write(headers, scope["scheme"]):
             error = (
                 f"The origin {headers.get('origin')!r} may not write here; open this server's own "
                 "page, or add it to `origins` in config.toml."
@@ -156,7 +158,6 @@ def _refusal(error: TowlineError, name: str) -> App:
 
 
 def _without_port(host: str) -> str:
-    """The name in a `Host` header, lower case."""
-    if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
-    return host.partition(":")[0].lower()
+    """The name in a `Host` header, lower case; nothing where more stands there than a port."""
+    found = _HOST.fullmatch(host)
+    return "" if found is None else found[1].lower()

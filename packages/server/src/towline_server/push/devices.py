@@ -17,7 +17,7 @@ from towline_protocol import (
     UsageError,
     format_time,
 )
-from towline_server.errors import PushNotFound, Rejected
+from towline_server.errors import AccessDenied, PushNotFound, Rejected
 from towline_server.push.message import LANGUAGES, Call
 from towline_server.push.sender import PushSender, Reply, check_device
 from towline_server.store import push
@@ -86,9 +86,10 @@ class Devices:
             user: Whose it is.
             asked: What the browser gave.
             origin: The origin of the page that asks.
-            token: The digest of the token that it asks with.
+            token: The digest of the token that it asks with; `None` for none that can end.
 
         Raises:
+            AccessDenied: The token has ended meanwhile.
             UsageError: The endpoint, the keys or the words do not hold.
             Rejected: There is nobody whom the push service could write to.
             PushUnavailable: This server cannot call anybody.
@@ -114,7 +115,12 @@ class Devices:
         check_device(device, local=self._sender.local)
         await self._sender.try_keys(device)
         put = partial(_put, device=device, token=token)
-        kept, last = await self._store.write(put)
+        row = await self._store.write(put)
+        if row is None:  # its token ended while the keys were tried
+            raise AccessDenied(
+                "This device is not let in any more; pair it again.", reason="unknown_token"
+            )
+        kept, last = row
         self.called.add(user)
         return _shown(kept, last)
 
@@ -201,8 +207,10 @@ def _rows(connection: sqlite3.Connection, *, user: str, now_ms: int) -> list[_Ro
     return [(device, push.last_outcome(connection, device.id)) for device in devices]
 
 
-def _put(connection: sqlite3.Connection, *, device: Device, token: str | None) -> _Row:
+def _put(connection: sqlite3.Connection, *, device: Device, token: str | None) -> _Row | None:
     id_ = push.put(connection, device, token=token)
+    if id_ is None:
+        return None
     return msgspec.structs.replace(device, id=id_), push.last_outcome(connection, id_)
 
 

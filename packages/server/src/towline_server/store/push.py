@@ -92,18 +92,21 @@ class Told(NamedTuple):
     """The request or the turn."""
 
 
-def put(connection: sqlite3.Connection, device: Device, *, token: str | None) -> str:
+def put(connection: sqlite3.Connection, device: Device, *, token: str | None) -> str | None:
     """Keep a device; the same endpoint again replaces what is kept, also another user's.
 
     Args:
         connection: The store.
         device: The device.
-        token: The digest of the token that it comes with: it is called as long as that counts. One
-            that the store does not know binds it to nothing.
+        token: The digest of the token that it comes with: it is called as long as that counts.
+            `None` binds it to nothing.
 
     Returns:
-        Its id: the one that it had for the same user, else the given one.
+        Its id: the one that it had for the same user, else the given one. `None` when the token has
+        ended, and nothing is kept.
     """
+    if token is not None and connection.execute(_SQL["has_token"], (token,)).fetchone() is None:
+        return None
     row = connection.execute(
         _SQL["put_subscription"],
         (

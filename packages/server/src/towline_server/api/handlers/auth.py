@@ -64,7 +64,8 @@ async def _claim(call: Call) -> Claimed | Response:
 
 
 async def _pair(call: Call) -> Pairing:
-    code, until = call.service.access.new_code(call.user)
+    access = call.service.access
+    code, until = access.new_code(call.user, access.stored_digest(call.caller, call.request) or "")
     url = f"{_reached_at(call)}/#code={code}"
     return Pairing(code=code, url=url, qr=draw_svg(url), expires_at=until)
 

@@ -37,7 +37,7 @@ async def _subscribe(call: Call) -> PushSubscription:
         call.user,
         cast("SubscribePush", call.body),
         origin=f"{url.scheme}://{url.netloc}",
-        token=call.service.access.digest(call.request),
+        token=call.service.access.stored_digest(call.caller, call.request),
     )
     wake_ups.call_for_pending(_mine(call))
     return made

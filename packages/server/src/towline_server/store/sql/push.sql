@@ -1,8 +1,10 @@
+-- name: has_token
+SELECT 1 FROM tokens WHERE sha256 = ?;
+
 -- name: put_subscription
 INSERT INTO push_subscriptions
   (id, user, endpoint, p256dh, auth, subject, origin, language, name, token, created_ms)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,
-  (SELECT sha256 FROM tokens WHERE sha256 = ?), ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (endpoint) DO UPDATE SET
   id = CASE WHEN user = excluded.user THEN id ELSE excluded.id END,
   created_ms = CASE WHEN user = excluded.user THEN created_ms ELSE excluded.created_ms END,

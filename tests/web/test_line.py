@@ -1,0 +1,161 @@
+"""The line between page and server, as bad as it gets."""
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+from playwright.async_api import Page, expect
+from web.conftest import Open
+from web.house import composer, runner, session_of, tools_of
+
+from towline_agent import StepAnswer, tool
+from towline_agent.providers.base import TextPiece
+from towline_agent.testing import ScriptedProvider, call
+from towline_protocol import Block, Text
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.chromium,
+    pytest.mark.slow,
+]
+
+
+@tool(effect="read")
+async def look(place: str) -> str:
+    """Look."""
+    return f"seen {place}"
+
+
+def _speak_and_look(text: str) -> StepAnswer:
+    step = call("look", place=text)
+    return msgspec.structs.replace(step, content=(Text(text=text), *step.content))
+
+
+def _words(content: Iterable[Block]) -> str:
+    return "".join(block.text for block in content if isinstance(block, Text))
+
+
+async def _sleep(page: Page, *, ms: int = 90_000) -> None:
+    """Hide and freeze a page for so long."""
+    tools = await tools_of(page)
+    await page.evaluate("beSeen('hidden')")
+    await tools.send("Page.setWebLifecycleState", {"state": "frozen"})
+    await tools.send("Page.setWebLifecycleState", {"state": "active"})
+    await page.evaluate(f"beSeen('hidden', {ms})")
+
+
+@pytest.mark.rules("W03", "W14")
+async def test_a_turn_that_ended_while_the_page_slept_is_there_on_return(open_home: Open) -> None:
+    gate = asyncio.Event()
+    provider = ScriptedProvider([TextPiece(0, "Half "), gate, TextPiece(0, "and whole.")])
+    async with open_home(provider) as (house, _):
+        page = await house.phone()
+        await composer(page).fill("Go")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("article.agent")).to_contain_text("Half")
+        await _sleep(page)
+        house.line.cut()
+        gate.set()
+        view = await house.ended(session_of(page))
+        assert _words(view.messages[-1].content) == "Half and whole."
+        await page.evaluate("beSeen('visible')")
+        await expect(page.locator("article.agent")).to_contain_text("Half and whole.")
+        await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+        await expect(page.get_by_role("alert")).to_have_count(0)
+        await expect(page.locator(".banner.warn")).to_have_count(0)
+
+
+@pytest.mark.rules("W04", "W05")
+async def test_a_line_that_is_cut_in_each_step_loses_and_doubles_nothing(open_home: Open) -> None:
+    steps = 3
+    gates = [asyncio.Event() for _ in range(2 * steps)]
+    script: list[list[TextPiece | asyncio.Event | StepAnswer]] = [
+        [
+            TextPiece(0, f"begun{at} "),
+            gates[2 * at],
+            TextPiece(0, f"ended{at}"),
+            gates[2 * at + 1],
+            _speak_and_look(f"begun{at} ended{at}"),
+        ]
+        for at in range(steps)
+    ]
+    async with open_home(ScriptedProvider(*script, "All seen."), tools=[look]) as (house, _):
+        page = await house.phone()
+        await composer(page).fill("Go")
+        await page.get_by_role("button", name="Send").click()
+        shown = page.get_by_role("log")
+        for at in range(steps):
+            await expect(shown).to_contain_text(f"begun{at}")
+            house.line.cut()  # between two deltas
+            gates[2 * at].set()
+            await expect(shown).to_contain_text(f"ended{at}")
+            gates[2 * at + 1].set()
+            house.line.cut()  # while stored events come
+        await expect(shown).to_contain_text("All seen.")
+        view = await house.ended(session_of(page))
+        said = [_words(one.content) for one in view.messages if one.role == "assistant"]
+        assert said == [*(f"begun{at} ended{at}" for at in range(steps)), "All seen."]
+        await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+        await expect(page.locator("article.agent .md")).to_have_text(said)
+        await expect(page.locator("article.user")).to_have_count(1)
+        assert house.line.opened > 2 * steps
+
+
+@pytest.mark.rules("W03", "W06", "W14", "W26")
+async def test_asleep_cut_off_and_restarted_the_page_comes_back_to_what_the_store_holds(
+    open_home: Open,
+) -> None:
+    ran: list[str] = []
+    gate = asyncio.Event()
+    first = ScriptedProvider([TextPiece(0, "I will "), gate, call("run", command="make all")])
+    async with open_home(first, tools=[runner(ran)], mode="ask") as (house, served):
+        page = await house.phone()
+        await composer(page).fill("Build it")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("article.agent")).to_contain_text("I will")
+        session = session_of(page)
+        await _sleep(page)
+        await page.context.set_offline(True)
+        house.line.cut()
+        gate.set()
+        await house.client.until(session, lambda view: bool(view.permissions))
+        await served.stop()
+        await served.start(ScriptedProvider("All is built."))
+        held = await house.client.until(session, lambda view: bool(view.permissions))
+        assert [one.preview.text for one in held.permissions] == ["make all"]
+
+        await page.evaluate("beSeen('visible')")
+        await page.context.set_offline(False)
+        card = page.get_by_role("region", name="Allow this?")
+        await expect(card).to_contain_text("make all")
+        await expect(page.locator("article.user")).to_have_count(1)
+        await expect(page.locator(".banner.warn")).to_have_count(0)
+        await card.get_by_role("button", name="Review").click()
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(page.locator("article.agent").last).to_contain_text("All is built.")
+        assert ran == ["make all"]
+        view = await house.ended(session)
+        said = [_words(one.content) for one in view.messages if one.role == "assistant"]
+        await expect(page.locator("article.agent .md")).to_have_text(
+            [text for text in said if text]
+        )
+
+
+@pytest.mark.rules("W26")
+async def test_a_turn_that_a_restart_broke_goes_on_or_ends_and_never_works_for_ever(
+    open_home: Open,
+) -> None:
+    never = asyncio.Event()
+    async with open_home(ScriptedProvider([TextPiece(0, "Begun"), never])) as (house, served):
+        page = await house.phone()
+        await composer(page).fill("Go")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("article.agent")).to_contain_text("Begun")
+        await served.stop()
+        await served.start(ScriptedProvider("Begun again, and done."))
+        await expect(page.locator("article.agent").last).to_contain_text("Begun again, and done.")
+        await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+        view = await house.ended(session_of(page))
+        assert view.last_turn is not None
+        assert view.last_turn.outcome == "completed"
