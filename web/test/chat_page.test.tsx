@@ -169,6 +169,29 @@ test("a turn that waits counts down in the server's time", async () => {
   expect(line()).not.toContain("left");
 });
 
+test("a title that is cut says so", async () => {
+  await on.screen.show({ title: "Please change it wit", title_truncated: true });
+  expect(on.screen.text("h1")).toBe("Please change it wit…");
+});
+
+test("a wait whose end nobody knows says what for, and no time", async () => {
+  await on.screen.show();
+  await on.screen.startTurn();
+  const until = new Date(Date.now() + 900_000).toISOString();
+  const said = {
+    slot: "Another chat uses the model",
+    reading: "The model reads",
+    model_loading: "The model is fetched and loaded",
+    retry: "Trying again",
+  };
+  for (const [reason, words] of Object.entries(said)) {
+    await on.screen.happen({ type: "waiting", until, reason });
+    const line = on.screen.place.querySelector(".activity")?.textContent;
+    expect(line).toContain(words);
+    expect(line?.includes("left")).toBe(reason === "retry");
+  }
+});
+
 test("what the conversation went back behind is shown as undone", async () => {
   await on.screen.show();
   await on.screen.startTurn();

@@ -98,3 +98,19 @@ test("a code for another device is drawn, counted down, and made anew", async ()
   expect(place.querySelector("img")).toBeNull();
   expect(place.textContent).toContain("on its own machine alone");
 });
+
+test("a code that was used closes its sheet, and the list shows who came in", async () => {
+  const tokens = [token("tok_a", "Linux", { current: true })];
+  server.on(TOKENS, () => json({ tokens }));
+  const expires_at = new Date(Date.now() + 600_000).toISOString();
+  const made = { code: "ABCD-2345", url: "https://desk.example.org/#code=ABCD-2345", expires_at };
+  server.on("POST /api/auth/pair", () => json(made));
+  await show();
+  await press("Pair a device");
+  await settle(7_000);
+  expect(place.querySelector(".pairing-code")).not.toBeNull();
+  tokens.push(token("tok_b", "Android"));
+  await settle(3_000);
+  expect(place.querySelector("dialog")).toBeNull();
+  expect(place.querySelectorAll("article")).toHaveLength(2);
+});

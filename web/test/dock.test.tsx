@@ -141,6 +141,18 @@ describe("a folder with settings of its own", () => {
     expect(on.screen.place.querySelector(".trust")).toBeNull();
   });
 
+  test("is no question any more once it was answered on another device", async () => {
+    let trusted = false;
+    on.screen.server.on(`GET ${TRUST}`, () => json({ ...found, digest: "d4", trusted }));
+    await on.screen.show({});
+    await on.screen.settle();
+    expect(on.screen.place.querySelector(".trust")).not.toBeNull();
+    trusted = true;
+    dispatchEvent(new Event("focus"));
+    await on.screen.settle();
+    expect(on.screen.place.querySelector(".trust")).toBeNull();
+  });
+
   test("may wait: then nothing is trusted and nobody is asked again", async () => {
     on.screen.server.on(`GET ${TRUST}`, () => json({ ...found, digest: "d2" }));
     await on.screen.show({});

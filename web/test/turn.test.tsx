@@ -90,6 +90,8 @@ describe("under an answer", () => {
     expect(first?.body).toEqual({ conversation: true, skip_conflicts: false });
     expect(second?.body).toEqual({ conversation: true, skip_conflicts: true });
     expect(second?.headers.get("idempotency-key")).not.toBe(first?.headers.get("idempotency-key"));
+    await on.screen.press("Close", sheet.querySelector(".undo") as HTMLElement);
+    expect(sheet.isConnected).toBe(false); // not back to the offer of what is done
   });
 
   test("an undo that is refused says why, and can be left", async () => {

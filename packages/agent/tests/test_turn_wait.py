@@ -213,8 +213,8 @@ async def test_who_waits_for_a_place_says_so() -> None:
         assert not waiting.done()
         gate.set()
     assert waits(first) == []
-    (event,) = [event for event in second.events if isinstance(event, Waiting)]
-    assert event.reason == "slot"
+    event, over = [event for event in second.events if isinstance(event, Waiting)]
+    assert (event.reason, over.reason) == ("slot", "reading")
     assert parse_time(event.until) == clock.now_ms() + 900_000
     assert isinstance(second.events[-1], TurnCompleted)
 
@@ -230,7 +230,21 @@ async def test_a_slot_that_is_held_says_why_and_lets_nobody_in() -> None:
         assert waits(host) == ["loading"]
         slot.release()
         await turn
+    assert waits(host) == ["loading", "reading"]
     assert slot.waits_for is None
+
+
+@pytest.mark.rules("A2.91")
+async def test_who_starts_the_model_is_told_what_it_waits_for() -> None:
+    slot = Slot(1)
+    slot.first = "loading"
+    host = ScriptedHost()
+    await host.run(scripted_plan(ScriptedProvider("A"), slot=slot))
+    assert waits(host) == ["loading"]
+    slot.first = None
+    again = ScriptedHost()
+    await again.run(scripted_plan(ScriptedProvider("A"), slot=slot))
+    assert waits(again) == []
 
 
 @pytest.mark.rules("S28")

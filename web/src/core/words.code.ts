@@ -67,7 +67,7 @@ export const EN_CODE = {
   "chips.search": "Search models",
   "chips.loading": "Loading the models…",
   "chips.failed": "The models could not be loaded: {message}",
-  "chips.next": "Counts from the next message on.",
+  "chips.next": "A change counts from the next message on.",
   "chips.cost": "Cost of this session",
   "chips.cost.unknown": "unknown",
   "chips.tokens": "{input} tokens in, {output} out",

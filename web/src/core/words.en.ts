@@ -33,7 +33,7 @@ export const EN = {
   "chat.missing": "This chat is not here.",
   "chat.failed": "This chat did not load.",
   "chat.cut": "This answer was cut off.",
-  "chat.attachment": "Attachment",
+  "chat.picture": "Picture",
   "chat.unknown": "Unknown here: {name}",
 
   "turn.thinking": "Thinking",
@@ -44,7 +44,7 @@ export const EN = {
   "mark.turn_cancelled": "Stopped",
   "mark.turn_limited": "Ended early: {text}",
   "mark.compacted": "Older messages summed up",
-  "mark.reverted": "Went back to before",
+  "mark.reverted": "Went back to before this",
   "mark.files_reverted": "Files were put back",
   "mark.fallback": "Another model: {text}",
   "mark.closed": "This session is closed",

@@ -65,7 +65,7 @@ export const ZH_CODE: Record<keyof typeof EN_CODE, string> = {
   "chips.search": "搜索模型",
   "chips.loading": "正在加载模型…",
   "chips.failed": "模型无法加载：{message}",
-  "chips.next": "从下一条消息起生效。",
+  "chips.next": "更改从下一条消息起生效。",
   "chips.cost": "此会话的费用",
   "chips.cost.unknown": "未知",
   "chips.tokens": "输入 {input}，输出 {output} 个词元",

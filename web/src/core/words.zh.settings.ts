@@ -76,7 +76,7 @@ export const ZH_SETTINGS: Record<keyof typeof EN_SETTINGS, string> = {
   "set.look": "外观与输入",
   "set.look.lead": "主题、字号、语言、回车键",
   "set.push": "通知",
-  "set.push.lead": "智能体需要你而你不在看时",
+  "set.push.lead": "智能体需要您而您不在看时",
   "set.text_size": "字号",
   "set.enter": "回车键",
   "set.enter.auto": "默认",

@@ -2339,9 +2339,9 @@ export interface ViewAnswer {
 /** The turn waits; any later event ends the wait. */
 export interface Waiting {
   readonly type: "waiting";
-  /** RFC 3339 time. */
+  /** RFC 3339 time: when it goes on (`rate_limit`, `retry`), else when it is given up. */
   readonly until: string;
-  /** Such as `rate_limit`, `retry`, `slot`. */
+  /** Such as `rate_limit`, `retry`, `slot`, `model_loading`, or `reading` once these are over. */
   readonly reason: string;
 }
 

@@ -53,6 +53,18 @@ export async function makePairing(): Promise<void> {
   pairing.value = await ask(() => call("pair"));
 }
 
+/** Looks whether somebody came in meanwhile: then the code is used up, and the list says who. */
+export async function lookForNewDevice(): Promise<void> {
+  const before = devices.peek();
+  const now = await ask(async () => sortDevices((await call("list_tokens")).tokens));
+  // What cannot be asked now is asked again.
+  if (before.state !== "ready" || now.state !== "ready") return;
+  const known = new Set(before.value.map(({ id }) => id));
+  if (now.value.every(({ id }) => known.has(id))) return;
+  devices.value = now;
+  pairing.value = null;
+}
+
 /** Whether an address leads to this machine alone. */
 export function isOnlyHere(url: string): boolean {
   const { hostname } = new URL(url);

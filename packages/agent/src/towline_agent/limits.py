@@ -74,13 +74,15 @@ class Slot:
         self._open = asyncio.Event()
         self._open.set()
         self._why = ""
+        self.first: str | None = None
+        """What who gets a place must wait for before the model answers; `None` for nothing."""
 
     @property
     def waits_for(self) -> str | None:
-        """Why one would have to wait now: `slot`, or the word of `hold`; `None` for not at all."""
+        """Why one would have to wait now: `slot`, the word of `hold`, or `first`; else `None`."""
         if not self._open.is_set():
             return self._why
-        return "slot" if self._places.locked() else None
+        return "slot" if self._places.locked() else self.first
 
     def hold(self, why: str) -> None:
         """Let nobody in until `release`, for example while the model is loaded."""

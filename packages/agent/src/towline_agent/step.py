@@ -204,10 +204,16 @@ class Stepper:
         """Ask a model that serves few at once: wait for a place, and say so (A2.91)."""
         reason = slot.waits_for
         if reason is not None:
-            until = self._plan.clock.now_ms() + round(self.model.idle_s * 1000)
-            self._host.emit(Waiting(until=format_time(until), reason=reason))
+            self._tell_waiting(reason)
         async with slot:
+            now = slot.first or "reading"
+            if reason not in {None, now}:  # what was told is over, and no word may come for long
+                self._tell_waiting(now)
             return await self._ask(request, on_piece)
+
+    def _tell_waiting(self, reason: str) -> None:
+        until = self._plan.clock.now_ms() + round(self.model.idle_s * 1000)
+        self._host.emit(Waiting(until=format_time(until), reason=reason))
 
     def _ask(self, request: Request, on_piece: Callable[[Piece], None]) -> Awaitable[StepResult]:
         """Ask the provider; only one that is all our own may do so in the turn's own task."""

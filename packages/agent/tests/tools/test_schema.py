@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from towline_agent.errors import ToolInputInvalid
-from towline_agent.tools.schema import read_parameters
+from towline_agent.tools.schema import describe_schema, read_parameters
 from towline_agent.tools.tool import ToolContext
 from towline_protocol import UsageError
 
@@ -221,8 +221,20 @@ def test_a_mismatch_says_what_came_and_what_was_expected(text: str, told: str) -
     with pytest.raises(ToolInputInvalid) as refused:
         _check(probe, text)
     assert told in refused.value.message
-    expected = "{count: integer, unit?: 'C' | 'F', place?: object | null}"
+    expected = "{count: integer, unit?: 'C' | 'F', place?: {x: integer, y?: integer} | null}"
     assert refused.value.message.endswith(f"Expected: {expected}.")
+
+
+@pytest.mark.rules("A4.17")
+def test_what_a_list_holds_is_told_and_a_type_within_itself_has_an_end() -> None:
+    def mark(points: list[Point], tree: Node | None = None) -> None: ...
+
+    told = describe_schema(_schema(mark))
+    assert told.startswith("{points: array of {x: integer, y?: integer}, tree?: ")
+    loop = {"$defs": {"Loop": {"type": "array", "items": {"$ref": "#/$defs/Loop"}}}}
+    loop["properties"] = {"all": {"$ref": "#/$defs/Loop"}, "lost": {"$ref": "#/$defs/None"}}
+    told = describe_schema(loop)
+    assert told == "{all?: array of array of array of array, lost?: object}"
 
 
 def _variadic(*words: str) -> None: ...

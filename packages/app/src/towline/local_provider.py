@@ -59,6 +59,7 @@ class LocalProvider:
         """The model and what is known of it."""
         self.slot = Slot(LOCAL_MODEL_FACTS.concurrency or 1)
         """Its one place."""
+        self.slot.first = _LOADING
         self._file = file
         self._on_progress = on_progress
         self._on_note = on_note
@@ -93,6 +94,7 @@ class LocalProvider:
                 )
                 if self._warm is not None:
                     self.speed = await self._warm(self._served)
+                self.slot.first = None
                 return self._served
             finally:
                 self.slot.release()
@@ -134,6 +136,7 @@ class LocalProvider:
         )
 
     async def _stop(self) -> None:
+        self.slot.first = _LOADING
         if self._chat is not None:
             await self._chat.aclose()
         await self._stack.aclose()

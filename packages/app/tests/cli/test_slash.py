@@ -202,6 +202,8 @@ async def test_commands_of_ones_own_say_what_they_stand_for() -> None:
         lines = list(await list_own(session))
         assert lines[0] == "Your own:"
         assert lines[1].split() == ["/review", "Look", "over", "the", "changes."]
+        server.commands["review-the-branch"] = "Look over all."
+        assert "/review-the-branch  Look over all." in list(await list_own(session))
 
 
 @pytest.mark.rules("A5.45")

@@ -23,8 +23,9 @@ const StatusRegion = lazy(
 
 /** One session. */
 export function ChatPage({ chat }: { chat: Chat }) {
-  const { model } = chat.current.value;
-  const title = visibleName(chat.title.value ?? "") || t("sessions.untitled");
+  const { model, title_truncated } = chat.current.value;
+  const named = visibleName(chat.title.value ?? "") || t("sessions.untitled");
+  const title = title_truncated ? `${named}…` : named;
   return (
     <AppShell title={title} note={visible(model)} chat={chat}>
       <main class="chat">

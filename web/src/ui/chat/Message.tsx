@@ -73,7 +73,7 @@ export function UserBubble({ content, title }: { content: readonly Block[]; titl
       {files.map((block, place) => (
         <span key={place} class="chip">
           <Icon name="file" />
-          {block.type === "file" ? visibleName(block.name) : t("chat.attachment")}
+          {block.type === "file" ? visibleName(block.name) : t("chat.picture")}
         </span>
       ))}
     </div>
@@ -122,9 +122,7 @@ function BlockView({ chat, block, open, last }: BlockViewProps) {
     case "image":
     case "file":
       return (
-        <p class="quiet">
-          {block.type === "file" ? visibleName(block.name) : t("chat.attachment")}
-        </p>
+        <p class="quiet">{block.type === "file" ? visibleName(block.name) : t("chat.picture")}</p>
       );
     case "unknown":
       return <p class="quiet">{t("chat.unknown", { name: visible(block.name) })}</p>;

@@ -1,5 +1,5 @@
 import "../../core/words.later.ts";
-import { t } from "../../core/i18n.ts";
+import { t, tMaybe } from "../../core/i18n.ts";
 import { formatSpan, leftMs } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import type { SessionView } from "../../protocol/types.gen.ts";
@@ -11,10 +11,7 @@ export function activityOf(view: SessionView): string {
   if (view.permissions.length > 0 || view.questions.length > 0) return t("turn.waiting.you");
   if (view.waiting) {
     const { reason } = view.waiting;
-    if (reason === "model_loading") return t("turn.waiting.model");
-    return reason === "rate_limit"
-      ? t("turn.waiting.rate")
-      : t("turn.waiting", { reason: visible(reason) });
+    return tMaybe(`turn.waiting.${reason}`) ?? t("turn.waiting", { reason: visible(reason) });
   }
   if (view.open_calls.some((call) => call.status === "in_progress")) return t("tool.in_progress");
   const block = view.open_messages.at(-1)?.content.at(-1);
@@ -29,7 +26,9 @@ export function WorkingLine({ chat }: { chat: Chat }) {
   if (!turn) return null;
   const elapsed = now + chat.clockAheadMs.value - Date.parse(turn.started);
   const { waiting } = chat.current.value;
-  const left = waiting ? leftMs(waiting.until, now, chat.clockAheadMs.value) : 0;
+  // Else `until` is only when it is given up.
+  const isTimed = waiting?.reason === "rate_limit" || waiting?.reason === "retry";
+  const left = isTimed ? leftMs(waiting.until, now, chat.clockAheadMs.value) : 0;
   const isStopping = chat.stopping.value === turn.id;
   return (
     <p class="activity">

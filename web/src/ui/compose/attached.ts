@@ -44,7 +44,7 @@ export class Attachments {
   /** Takes back what a failed prompt carried. */
   restore(blocks: readonly PromptBlock[]): void {
     const more = blocks.map((block): Attached => {
-      const name = block.type === "file" ? block.name : t("chat.attachment");
+      const name = block.type === "file" ? block.name : t("chat.picture");
       return { id: this.#next++, name, state: "ready", message: "", block, picture: null };
     });
     this.list.value = [...this.list.peek(), ...more].slice(0, MOST);
@@ -86,7 +86,7 @@ export class Attachments {
 
   async #send(file: File): Promise<void> {
     const id = this.#next++;
-    const name = file.name || t("chat.attachment");
+    const name = file.name || t("attach.file");
     const fixed = { message: "", block: null, picture: null };
     this.list.value = [...this.list.peek(), { id, name, state: "busy", ...fixed }];
     const upload = new AbortController();

@@ -17,15 +17,22 @@ export function TrustCard({ session }: { session: string }) {
   useEffect(() => {
     let left = false;
     setFound(null);
-    call("get_trust", { path: { session } }).then(
-      (info) => left || setFound(info),
-      (error: unknown) => {
-        // What cannot be asked is not shown: nothing of the folder counts until it is trusted.
-        if (!(error instanceof ApiFault)) throw error;
-      },
-    );
+    const look = (): void => {
+      if (document.visibilityState === "hidden") return;
+      call("get_trust", { path: { session } }).then(
+        (info) => left || setFound(info),
+        (error: unknown) => {
+          // What cannot be asked is not shown: nothing of the folder counts until it is trusted.
+          if (!(error instanceof ApiFault)) throw error;
+        },
+      );
+    };
+    look();
+    // It may be answered on another device meanwhile.
+    addEventListener("focus", look);
     return () => {
       left = true;
+      removeEventListener("focus", look);
     };
   }, [session]);
   if (!found || found.trusted || !found.files?.length || put_off.has(found.digest)) return null;

@@ -23,11 +23,12 @@ export function NotificationsSection() {
     if (!(__FIXTURES__ && pushState.peek())) run(lookAtPush);
   }, []);
   const state = pushState.value;
+  const standing = t(state ? `push.${state}` : "push.loading");
   return (
     <div class="setting-card">
       <p>{t("push.lead")}</p>
-      <p role="status">{t(state ? `push.${state}` : "push.loading")}</p>
-      {complaint && (
+      <p role="status">{standing}</p>
+      {complaint && complaint !== standing && (
         <p class="complaint" role="alert">
           {complaint}
         </p>

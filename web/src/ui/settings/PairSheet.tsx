@@ -1,12 +1,12 @@
 import "../../core/words.device.ts";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import { copyText } from "../../platform/clipboard.ts";
 import type { Pairing } from "../../protocol/types.gen.ts";
 import { chat } from "../../state/chat.ts";
-import { isOnlyHere, makePairing, pairing } from "../../state/devices.ts";
+import { isOnlyHere, lookForNewDevice, makePairing, pairing } from "../../state/devices.ts";
 import { Button } from "../base/Button.tsx";
 import { Sheet } from "../base/Sheet.tsx";
 import { useNow } from "../hooks/useNow.ts";
@@ -32,8 +32,15 @@ export function PairSheet({ onClose }: { onClose: () => void }) {
   );
 }
 
+/** How often the server is asked whether the code was used, in milliseconds. */
+const LOOK_MS = 3_000;
+
 function Code({ made }: { made: Pairing }) {
   const now = useNow(true);
+  useEffect(() => {
+    const timer = setInterval(() => void lookForNewDevice(), LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
   const ahead = chat.value?.clockAheadMs.value ?? 0;
   const leftMs = Date.parse(made.expires_at) - now - ahead;
   if (leftMs <= 0) {

@@ -35,9 +35,7 @@ export function resultText(content: readonly ResultBlock[]): string {
     .map((block) => {
       if (block.type === "text") return block.text;
       if (block.type === "file") return `[${block.name}]`;
-      return block.type === "image"
-        ? `[${t("chat.attachment")}]`
-        : JSON.stringify(block.raw, null, 2);
+      return block.type === "image" ? `[${t("chat.picture")}]` : JSON.stringify(block.raw, null, 2);
     })
     .join("\n");
 }

@@ -54,7 +54,12 @@ export function TurnSheet({ chat, turn, onClose }: TurnSheetProps) {
         </p>
       )}
       {undoing ? (
-        <Undo session={chat.session} turn={turn} onBack={() => setUndoing(false)} />
+        <Undo
+          session={chat.session}
+          turn={turn}
+          onBack={() => setUndoing(false)}
+          onClose={onClose}
+        />
       ) : (
         <div class="turn-ways">
           {running === null && last_turn?.id === turn && (

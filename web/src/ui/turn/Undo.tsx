@@ -11,10 +11,11 @@ interface UndoProps {
   session: string;
   turn: string;
   onBack: () => void;
+  onClose: () => void;
 }
 
 /** Takes a turn back, after a second tap; what others changed since stays, and is told. */
-export function Undo({ session, turn, onBack }: UndoProps) {
+export function Undo({ session, turn, onBack, onClose }: UndoProps) {
   const [talk, setTalk] = useState(true);
   const [busy, setBusy] = useState(false);
   const [done, setDone] = useState<TurnReverted | null>(null);
@@ -39,7 +40,7 @@ export function Undo({ session, turn, onBack }: UndoProps) {
     key.current = newKey();
     void undo(true);
   };
-  if (done) return <Outcome done={done} busy={busy} onOthers={others} onBack={onBack} />;
+  if (done) return <Outcome done={done} busy={busy} onOthers={others} onClose={onClose} />;
   return (
     <section class="undo" aria-label={t("turn.undo.do")}>
       <p>{t("turn.undo.lead")}</p>
@@ -70,10 +71,10 @@ interface OutcomeProps {
   done: TurnReverted;
   busy: boolean;
   onOthers: () => void;
-  onBack: () => void;
+  onClose: () => void;
 }
 
-function Outcome({ done, busy, onOthers, onBack }: OutcomeProps) {
+function Outcome({ done, busy, onOthers, onClose }: OutcomeProps) {
   const { reverted = [], conflicts = [], unkept = [] } = done;
   // Without a wish to skip them, even one conflict keeps everything as it is.
   const stays = conflicts.length > 0 && reverted.length === 0;
@@ -114,7 +115,7 @@ function Outcome({ done, busy, onOthers, onBack }: OutcomeProps) {
             {t("turn.undo.rest")}
           </Button>
         )}
-        <Button onClick={onBack}>{t("close")}</Button>
+        <Button onClick={onClose}>{t("close")}</Button>
       </div>
     </section>
   );

@@ -14,6 +14,9 @@ __all__ = ["Parameters", "describe_schema", "misfit", "read_parameters"]
 _OUTLINE_CHARS: Final = 500
 """Of what a tool expects, told to a model whose call did not fit."""
 
+_OUTLINE_DEPTH: Final = 3
+"""Types within types that are told: a list, what it holds, and the fields of that."""
+
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """What a function takes."""
@@ -57,26 +60,44 @@ def misfit(tool: str, problem: str, schema: dict[str, Any]) -> ToolInputInvalid:
 
 def describe_schema(schema: dict[str, Any]) -> str:
     """A schema in one line, such as `{path: string, start?: integer}`."""
-    required = schema.get("required", [])
-    properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
-    parts = [
-        f"{name}{'' if name in required else '?'}: {_describe_type(kind)}"
-        for name, kind in properties.items()
-    ]
-    text = f"{{{', '.join(parts)}}}"
+    text = _describe_fields(schema, schema.get("$defs", {}), 0)
     return text if len(text) <= _OUTLINE_CHARS else f"{text[:_OUTLINE_CHARS]}…"
 
 
-def _describe_type(kind: Any) -> str:
+def _describe_fields(schema: dict[str, Any], known: dict[str, Any], depth: int) -> str:
+    required = schema.get("required", [])
+    properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
+    parts = [
+        f"{name}{'' if name in required else '?'}: {_describe_type(kind, known, depth)}"
+        for name, kind in properties.items()
+    ]
+    return f"{{{', '.join(parts)}}}"
+
+
+def _describe_type(kind: Any, known: dict[str, Any], depth: int) -> str:
     if not isinstance(kind, dict):
         return "any"
-    known = cast("dict[str, Any]", kind)
-    if "enum" in known:
-        return " | ".join(repr(value) for value in known["enum"])
-    if "anyOf" in known:
-        return " | ".join(_describe_type(option) for option in known["anyOf"])
-    words: Any = known.get("type", "object" if "$ref" in known else "any")
+    kind = _follow(cast("dict[str, Any]", kind), known)
+    if "enum" in kind:
+        return " | ".join(repr(value) for value in kind["enum"])
+    words: Any = kind.get("type", "any")
+    if depth < _OUTLINE_DEPTH:
+        depth += 1
+        if "anyOf" in kind:
+            return " | ".join(_describe_type(option, known, depth) for option in kind["anyOf"])
+        if words == "array" and "items" in kind:
+            return f"array of {_describe_type(kind['items'], known, depth)}"
+        if words == "object" and kind.get("properties"):
+            return _describe_fields(kind, known, depth)
     return " | ".join(cast("list[str]", words)) if isinstance(words, list) else str(words)
+
+
+def _follow(kind: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """A type that stands elsewhere, from there; one that is not found is any object."""
+    if "$ref" not in kind:
+        return kind
+    name = str(kind["$ref"]).rpartition("/")[2]
+    return cast("dict[str, Any]", known.get(name, {"type": "object"}))
 
 
 def _checker(signature: Signature, tool: str) -> Callable[[str], dict[str, Any]]:

@@ -85,7 +85,7 @@ class Seen:
         more = len(self._changed) - _NAMED_MAX
         rest = f"\n- and {more} more" if more > 0 else ""
         return (
-            "These files were changed or removed by somebody else since you saw them; read them "
+            "These files were changed or removed since you saw them, and not by you; read them "
             f"again before you rely on them:\n{named}{rest}",
         )
 

@@ -422,6 +422,7 @@ def _waiting(waiting: Waiting) -> str:
     known = {
         "model_loading": "waiting for the model to be fetched and loaded",
         "slot": "waiting for the model: another session uses it",
+        "reading": "the model reads what was said",
         "retry": "the provider did not answer; trying again",
     }
     until = waiting.until[11:19]

@@ -243,7 +243,8 @@ async def list_own(session: Session) -> Iterable[str]:
     """
     listed = await session.project.commands()
     own = [row for row in listed.commands if row.source != "towline"]
-    lines = [f"{f'/{row.name} {row.takes}':{_WIDTH}}{row.about}" for row in own]
+    # One that is longer than all of ours still stands apart from what it does.
+    lines = [f"{f'/{row.name} {row.takes}':{_WIDTH - 1}} {row.about}" for row in own]
     return (*(["Your own:"] if own else []), *lines, *map(name_command, listed.notices))
 
 

@@ -120,9 +120,9 @@ class Waiting(EventData, frozen=True, kw_only=True, tag="waiting"):
     """The turn waits; any later event ends the wait."""
 
     until: str
-    """RFC 3339 time."""
+    """RFC 3339 time: when it goes on (`rate_limit`, `retry`), else when it is given up."""
     reason: str
-    """Such as `rate_limit`, `retry`, `slot`."""
+    """Such as `rate_limit`, `retry`, `slot`, `model_loading`, or `reading` once these are over."""
 
 
 class Fallback(EventData, frozen=True, kw_only=True, tag="fallback"):
