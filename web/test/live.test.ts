@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { emptyView } from "../src/core/empty_view.ts";
 import { IDLE, type LinkState } from "../src/core/link.ts";
 import type { reduceAll } from "../src/core/reducer.ts";
-import { Live, type LiveSink, preloadParts } from "../src/platform/live.ts";
+import { GATHER_MS, Live, type LiveSink, preloadParts } from "../src/platform/live.ts";
 import type { Incoming } from "../src/protocol/frames.ts";
 import type { Fault, Hello, SessionView } from "../src/protocol/types.gen.ts";
 import { FakeServer, FakeStream, json, problem } from "./fake_server.ts";
@@ -26,6 +26,7 @@ class Sink implements LiveSink {
   hellos: Hello[] = [];
   views = 0;
   taken = 0;
+  folds = 0;
   fault: Fault | undefined;
 
   view(view: SessionView): void {
@@ -36,6 +37,7 @@ class Sink implements LiveSink {
   frames(frames: readonly Incoming[], fold: typeof reduceAll): { lost: boolean } {
     this.current = fold(this.current, frames);
     this.taken += frames.length;
+    this.folds += 1;
     return { lost: this.current.lost };
   }
 
@@ -348,6 +350,38 @@ test("a delta that leaves a hole fetches the view anew", async () => {
   stream.send(
     envelope(null, { type: "text_delta", message: "msg_1", block: 0, at: 9, text: "late" }),
   );
-  await settle();
+  await vi.advanceTimersByTimeAsync(GATHER_MS); // words wait for more words
   expect([sink.views, sink.state.losses]).toEqual([2, 1]);
+});
+
+// rules: W16
+test("pieces that come one by one are handed over together, in order, before what is kept", async () => {
+  const stream = await goLive();
+  const envelope = (seq: number | null, event: object): Record<string, unknown> => ({
+    ...(seq !== null && { seq }),
+    session: "ses_a",
+    turn: "trn_1",
+    time: TIME,
+    event,
+  });
+  const word = (at: number, text: string): Record<string, unknown> =>
+    envelope(null, { type: "text_delta", message: "msg_1", block: 0, at, text });
+  stream.send(envelope(3, { type: "turn_started", prompt: "pmt_1", model: "m", limits: {} }));
+  stream.send(envelope(4, { type: "message_started", message: "msg_1", role: "assistant" }));
+  await settle();
+  const before = sink.folds;
+  for (const at of [0, 1, 2, 3]) {
+    stream.send(word(at, "x"));
+    await settle();
+  }
+  expect(sink.folds).toBe(before);
+  await vi.advanceTimersByTimeAsync(GATHER_MS);
+  expect(sink.folds).toBe(before + 1);
+  stream.send(word(4, "y"));
+  await settle();
+  const content = [{ type: "text", text: "xxxxy" }];
+  stream.send(envelope(5, { type: "message_ended", message: "msg_1", content }));
+  await settle();
+  expect(sink.folds).toBe(before + 2);
+  expect(sink.state.losses).toBe(0);
 });

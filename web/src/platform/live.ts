@@ -26,6 +26,9 @@ export async function preloadParts(): Promise<void> {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
+/** Pieces of an answer are handed over so often at the most, in milliseconds. */
+export const GATHER_MS = 80;
+
 /** Who takes what the stream brings. */
 export interface LiveSink {
   /** A view that replaces what there was. */
@@ -56,6 +59,8 @@ export class Live {
   #request: AbortController | undefined;
   #fetched: SessionView | undefined;
   #complaint = "";
+  /** Words that have come and were not handed over yet. */
+  #words: { attempt: number; frames: Incoming[] } = { attempt: 0, frames: [] };
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerMs = NEVER;
 
@@ -199,14 +204,13 @@ export class Live {
     let told: number | undefined;
     while (reader && this.#reads(attempt)) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done) {
+        this.#flush(reduceAll);
+        return;
+      }
       this.#put({ type: "heard", attempt });
-      const events = decoder.feed(value);
-      this.#take(
-        events.map(({ event, data }) => decodeFrame(event, data)),
-        reduceAll,
-        attempt,
-      );
+      const frames = decoder.feed(value).map(({ event, data }) => decodeFrame(event, data));
+      this.#gather(frames, reduceAll, attempt);
       if (decoder.retry === undefined || decoder.retry === told) continue;
       told = decoder.retry;
       this.#put({ type: "retry", attempt, retry_ms: told });
@@ -216,6 +220,20 @@ export class Live {
   /** Whether the stream of this attempt is still the one that counts. */
   #reads(attempt: number): boolean {
     return attempt === this.#state.attempt && this.#state.doing === "stream";
+  }
+
+  /** Words wait a moment for more words: the screen shows them no sooner. All else goes at once. */
+  #gather(frames: Incoming[], fold: typeof reduceAll, attempt: number): void {
+    if (this.#words.attempt !== attempt) this.#words = { attempt, frames: [] };
+    const { frames: held } = this.#words;
+    held.push(...frames);
+    if (!frames.every(isWord)) this.#flush(fold);
+    else if (held.length === frames.length) setTimeout(() => this.#flush(fold), GATHER_MS);
+  }
+
+  #flush(fold: typeof reduceAll): void {
+    const { attempt, frames } = this.#words;
+    if (frames.length > 0) this.#take(frames.splice(0), fold, attempt);
   }
 
   /** Control frames go to the machine, the rest to the sink, in order. */
@@ -255,6 +273,11 @@ export class Live {
       this.broken += 1;
     }
   }
+}
+
+/** Whether a frame is a piece of something that is still being made: nothing that is kept. */
+function isWord(frame: Incoming): boolean {
+  return frame.kind === "envelope" && typeof frame.value.seq !== "number";
 }
 
 function endingOf(error: unknown, attempt: number): Happening {

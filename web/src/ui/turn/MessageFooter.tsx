@@ -1,8 +1,9 @@
 import "../../core/words.code.ts";
+import { useComputed } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { copyText } from "../../platform/clipboard.ts";
-import type { FileChange } from "../../protocol/types.gen.ts";
+import type { CallView, FileChange } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { IconButton } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
@@ -23,7 +24,9 @@ interface MessageFooterProps {
 export function MessageFooter({ chat, turn, text }: MessageFooterProps) {
   const [open, setOpen] = useState(false);
   const [copied, setCopied] = useState(false);
-  const changes = changesOf(chat, turn);
+  // Each answer has a footer: none of them may be made anew with each word of the next one.
+  const calls = useComputed(() => chat.current.value.calls).value;
+  const changes = changesOf(calls, turn);
   const copy = async (): Promise<void> => {
     if (!(await copyText(text))) return;
     setCopied(true);
@@ -56,9 +59,9 @@ export function MessageFooter({ chat, turn, text }: MessageFooterProps) {
 }
 
 /** What the calls of a turn changed; the same file may stand there more than once. */
-function changesOf(chat: Chat, turn: string | null): FileChange[] {
+function changesOf(calls: readonly CallView[], turn: string | null): FileChange[] {
   if (turn === null) return [];
-  return chat.current.value.calls.flatMap((call) => (call.turn === turn ? call.changes : []));
+  return calls.flatMap((call) => (call.turn === turn ? call.changes : []));
 }
 
 function tellFiles(count: number): string {
