@@ -83,7 +83,7 @@ export const EN_CODE = {
   "trust.title": "This folder brings its own settings",
   "trust.changed": "The settings that this folder brings have changed",
   "trust.lead":
-    "They count only if you trust them: rules on what is allowed, and commands that start programs.",
+    "They count only if you trust them: rules, commands, programs. Read them in the folder first.",
   "trust.files": "Files",
   "trust.rules": "Rules",
   "trust.yes": "Trust these files",

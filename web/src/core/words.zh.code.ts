@@ -80,7 +80,7 @@ export const ZH_CODE: Record<keyof typeof EN_CODE, string> = {
   "mode.short.plan": "计划",
   "trust.title": "此文件夹带有自己的设置",
   "trust.changed": "此文件夹自带的设置已改变",
-  "trust.lead": "只有信任后才生效：关于允许事项的规则，以及会启动程序的命令。",
+  "trust.lead": "只有信任后才生效：规则、命令和程序。请先在文件夹中阅读。",
   "trust.files": "文件",
   "trust.rules": "规则",
   "trust.yes": "信任这些文件",

@@ -83,7 +83,7 @@ async def test_a_model_is_reminded_of_files_that_others_changed(tmp_path: Path) 
     await agent.run("Look")
     first, second, third = (request.trailing for request in provider.requests)
     assert "a.txt" not in first + second
-    assert "changed or removed by somebody else" in third
+    assert "changed or removed since you saw them, and not by you" in third
     assert "- a.txt" in third
 
 
