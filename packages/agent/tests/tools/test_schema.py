@@ -269,3 +269,11 @@ BAD: list[Callable[..., Any]] = [
 def test_a_bad_signature_is_refused_with_the_tools_name(function: Callable[..., Any]) -> None:
     with pytest.raises(UsageError, match="'probe'"):
         read_parameters(function, "probe")
+
+
+def test_types_that_hold_one_another_many_times_are_told_in_a_moment() -> None:
+    many = {f"field_{at}": {"$ref": "#/$defs/node"} for at in range(2_000)}
+    node = {"type": "object", "properties": many, "anyOf": [{"$ref": "#/$defs/node"}] * 2_000}
+    told = describe_schema({"properties": many, "$defs": {"node": node}})
+    assert told.startswith("{field_0?: ")
+    assert len(told) == 501

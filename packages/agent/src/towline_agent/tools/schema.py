@@ -18,6 +18,10 @@ _OUTLINE_DEPTH: Final = 3
 """Types within types that are told: a list, what it holds, and the fields of that."""
 
 
+_OUTLINE_WORDS: Final = 40
+"""Alternatives of one type that are told."""
+
+
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """What a function takes."""
 
@@ -67,11 +71,13 @@ def describe_schema(schema: dict[str, Any]) -> str:
 def _describe_fields(schema: dict[str, Any], known: dict[str, Any], depth: int) -> str:
     required = schema.get("required", [])
     properties = cast("dict[str, dict[str, Any]]", schema.get("properties", {}))
-    parts = [
-        f"{name}{'' if name in required else '?'}: {_describe_type(kind, known, depth)}"
-        for name, kind in properties.items()
-    ]
-    return f"{{{', '.join(parts)}}}"
+    text = ""
+    for name, kind in properties.items():
+        mark = "" if name in required else "?"
+        text += f"{', ' if text else ''}{name}{mark}: {_describe_type(kind, known, depth)}"
+        if len(text) > _OUTLINE_CHARS:  # more would be cut off: types may hold one another
+            break
+    return f"{{{text}}}"
 
 
 def _describe_type(kind: Any, known: dict[str, Any], depth: int) -> str:
@@ -79,12 +85,13 @@ def _describe_type(kind: Any, known: dict[str, Any], depth: int) -> str:
         return "any"
     kind = _follow(cast("dict[str, Any]", kind), known)
     if "enum" in kind:
-        return " | ".join(repr(value) for value in kind["enum"])
+        return " | ".join(repr(value) for value in kind["enum"][:_OUTLINE_WORDS])
     words: Any = kind.get("type", "any")
     if depth < _OUTLINE_DEPTH:
         depth += 1
         if "anyOf" in kind:
-            return " | ".join(_describe_type(option, known, depth) for option in kind["anyOf"])
+            options = kind["anyOf"][:_OUTLINE_WORDS]
+            return " | ".join(_describe_type(option, known, depth) for option in options)
         if words == "array" and "items" in kind:
             return f"array of {_describe_type(kind['items'], known, depth)}"
         if words == "object" and kind.get("properties"):
