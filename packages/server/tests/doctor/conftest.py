@@ -34,7 +34,7 @@ async def _make(folder: Path) -> None:
     store = await open_store(folder, mint=mint_now)
     async with open_test_app(
         ScriptedProvider(call("change"), "done", "again", "short", "gone"),
-        root=folder.parent,
+        root=folder.parent.parent,
         tools=(change,),
         store=store,
     ) as built:
@@ -53,7 +53,7 @@ async def _make(folder: Path) -> None:
         assert (await client.ask("DELETE", f"/api/sessions/{session}")).status == 200
     async with open_test_app(
         ScriptedProvider(call("change")),
-        root=folder.parent,
+        root=folder.parent.parent,
         tools=(change,),
         store=store,
         mode="ask",
@@ -111,7 +111,10 @@ def serve(folder: Path) -> Serve:
         views: dict[SessionId, SessionView] = {}
         try:
             async with open_test_app(
-                ScriptedProvider(*["well"] * 40), root=folder.parent, tools=(change,), store=store
+                ScriptedProvider(*["well"] * 40),
+                root=folder.parent.parent,
+                tools=(change,),
+                store=store,
             ) as built:
                 client = AppClient(built)
                 for row in await store.sessions(user="owner"):

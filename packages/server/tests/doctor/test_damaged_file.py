@@ -47,7 +47,7 @@ async def _use(folder: Path) -> str | None:
     said = None
     try:
         async with open_test_app(
-            ScriptedProvider(*["well"] * 9), root=folder.parent, store=store, tools=(change,)
+            ScriptedProvider(*["well"] * 9), root=folder.parent.parent, store=store, tools=(change,)
         ) as built:
             client = AppClient(built)
             listed = await client.ask("GET", "/api/sessions")
@@ -186,7 +186,7 @@ async def test_a_row_of_the_list_that_cannot_be_read_keeps_no_other_session_from
     connection.close()
     store = await open_store(folder, mint=mint_now)
     async with open_test_app(
-        ScriptedProvider(*["well"] * 9), root=folder.parent, store=store, tools=(change,)
+        ScriptedProvider(*["well"] * 9), root=folder.parent.parent, store=store, tools=(change,)
     ) as built:
         client = AppClient(built)
         listed = await client.ask("GET", "/api/sessions")
@@ -324,7 +324,7 @@ async def test_a_copy_can_be_made_beside_a_server_and_is_a_log_of_its_own(
 async def test_a_look_works_while_a_server_writes(folder: Path, examine: Examine) -> None:
     store = await open_store(folder, mint=mint_now)
     async with open_test_app(
-        ScriptedProvider("one", "two"), root=folder.parent, store=store
+        ScriptedProvider("one", "two"), root=folder.parent.parent, store=store
     ) as built:
         client = AppClient(built)
         session = await client.create()
