@@ -88,6 +88,7 @@ marked = $(shell grep -rlE 'mark\.($(1))\b' --include='test_*.py' packages tests
 test: dev-env
 	@echo 'Running the Python tests that take no time ...'
 	@$(BIN)/pytest -q -n auto --inline-snapshot=disable -m 'not ($(LONG) or alone)'
+	@$(MAKE) --no-print-directory web-env || echo 'Without Node the tests that need it are skipped.'
 	@echo 'Running those that start programs, watch the clock or ask the model, two at once ...'
 	@$(BIN)/pytest -q -n 2 --dist loadgroup --inline-snapshot=disable -m '($(LONG)) and not alone' \
 	  $(call marked,slow|model|chromium)

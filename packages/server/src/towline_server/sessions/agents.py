@@ -192,15 +192,13 @@ class Agents:
             keeper: Keeps the files that the turn touches.
 
         Raises:
-            TowlineError: Its agent or its model cannot be had, or it works in a folder that this
-                server may not work in any more.
+            TowlineError: Its agent or its model cannot be had.
         """
         spec = self.spec(view.agent)
         line, slot = await self._line(view.model)
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
-        # The server's roots may be others than when the session was made: they count now.
-        cwd = self.projects.folder(view.cwd)
+        cwd = view.cwd or "."
         workspace = LocalWorkspace(cwd, hidden=self._hidden, sandbox=self._sandbox, keeper=keeper)
         words = limits_told = ""
         if not line.model.bare_prompt:
