@@ -103,6 +103,7 @@ async def test_interrupt_is_a_command_too() -> None:
         await desk.paper.until("■ Stopped")
         desk.keys.queue.put_nowait("/interrupt")
         await desk.paper.until("Nothing runs.")
+        assert desk.session().view.turn is None
 
 
 async def test_the_end_of_input_at_a_terminal_leaves_and_the_turn_goes_on() -> None:
