@@ -76,6 +76,19 @@ describe("the composer", () => {
     expect(on.screen.field.value).toBe("");
   });
 
+  // rules: W12
+  test.each([
+    ["pagehide", window],
+    ["visibilitychange", document],
+  ])("keeps the last letter of a page that goes at once (%s)", async (event, target) => {
+    await on.screen.show();
+    await on.screen.type("Half a though");
+    on.screen.field.value = "Half a thought";
+    on.screen.field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    target.dispatchEvent(new Event(event));
+    expect(localStorage.getItem(`towline.draft.${SESSION}`)).toBe("Half a thought");
+  });
+
   // rules: W15
   test("stops by asking, and says so until the turn has ended", async () => {
     on.screen.server.on(`POST /api/sessions/${SESSION}/interrupt`, () =>

@@ -127,20 +127,25 @@ function useDraft(session: string | null) {
     field.current?.focus();
   }, [edit, session]);
   useEffect(() => {
-    const keep = (): void => {
-      if (text !== "") drafts.write(session, text);
-    };
-    const timer = setTimeout(keep, KEEP_MS);
-    addEventListener("pagehide", keep);
-    return () => {
-      clearTimeout(timer);
-      removeEventListener("pagehide", keep);
-    };
+    if (text === "") return;
+    const timer = setTimeout(() => drafts.write(session, text), KEEP_MS);
+    return () => clearTimeout(timer);
   }, [session, text]);
+  // What the field holds now: an effect runs after the next frame, and a page may be gone by then.
   const latest = useRef("");
   latest.current = text;
-  // Who goes elsewhere has paused, however soon.
-  useEffect(() => () => void (latest.current && drafts.write(session, latest.current)), [session]);
+  useEffect(() => {
+    const keep = (): void => {
+      if (latest.current) drafts.write(session, latest.current);
+    };
+    const leave = ["pagehide", "visibilitychange"];
+    for (const event of leave) addEventListener(event, keep, true);
+    return () => {
+      for (const event of leave) removeEventListener(event, keep, true);
+      // Who goes elsewhere has paused, however soon.
+      keep();
+    };
+  }, [session]);
   useLayoutEffect(() => {
     const element = field.current;
     if (!element) return;
@@ -155,11 +160,15 @@ function useDraft(session: string | null) {
     text,
     field,
     type: (next: string) => {
+      latest.current = next;
       setText(next);
       if (next === "") drafts.write(session, "");
     },
     /** Empties the field; the draft stays until the server has taken what was sent. */
-    clear: () => setText(""),
+    clear: () => {
+      latest.current = "";
+      setText("");
+    },
   };
 }
 
