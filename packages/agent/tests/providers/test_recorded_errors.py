@@ -4,7 +4,6 @@
 in the middle of a stream, and answers under status 200 that are errors, are among them.
 """
 
-import csv
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from recorded import is_stream, load_cases, load_local, read_body, show_table
 
 from towline_agent.errors import ProviderError
 from towline_agent.providers.error_body import read_error_body
@@ -27,8 +27,6 @@ from towline_agent.providers.errors import (
 from towline_agent.providers.secrets import Secrets
 from towline_protocol import SseDecoder
 
-RECORDINGS = Path(__file__).parents[1] / "recordings"
-LOCAL = Path(__file__).parents[4] / "packages/app/tests/local/recordings"
 EXPECTED = Path(__file__).with_name("expected_errors.json")
 PEER = Peer(
     provider="acme",
@@ -37,6 +35,7 @@ PEER = Peer(
     key_setting="ACME_API_KEY",
     secrets=Secrets("sk-very-secret-1234"),
 )
+NOW_MS = 1_800_000_000_000
 SAYS = " It says: "
 
 
@@ -48,58 +47,41 @@ class Case(NamedTuple):
     error: ProviderError
 
 
-def _body(response: dict[str, Any], folder: Path) -> bytes:
-    if "body_file" in response:
-        return (folder / response["body_file"]).read_bytes()
-    if "body_text" in response:
-        return response["body_text"].encode()
-    return json.dumps(response["body"]).encode()
-
-
 def _refusals() -> Iterator[Case]:
     """What came with an error status."""
-    with (RECORDINGS / "index.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["status"] != "200"]
-    for row in rows:
-        folder = RECORDINGS / row["provider"]
-        response = json.loads((folder / f"{row['id']}.json").read_text())["response"]
-        body, status = _body(response, folder), response["status"]
-        api = "vertex" if row["api"] == "gemini" and row["provider"] == "vertex" else row["api"]
-        error = answer_error(
-            PEER, status=status, headers=response["headers"], body=body, now_ms=1_800_000_000_000
-        )
-        yield Case(api, row["id"], status, body, error)
+    for case in load_cases():
+        response, body = case["response"], read_body(case)
+        status, headers = response["status"], response["headers"]
+        if status == 200:
+            continue
+        is_vertex = case["api"] == "gemini" and case["provider"] == "vertex"
+        api = "vertex" if is_vertex else case["api"]
+        error = answer_error(PEER, status=status, headers=headers, body=body, now_ms=NOW_MS)
+        yield Case(api, case["id"], status, body, error)
 
 
 def _local() -> Iterator[Case]:
     """What the embedded llama.cpp server refuses."""
-    for path in sorted(LOCAL.glob("*.meta.json")):
-        response = json.loads(path.read_text())["response"]
-        status = response["status"]
-        if status == 200:
-            continue
-        headers = {str(pair[0]).lower(): str(pair[1]) for pair in response["headers"]}
-        body = (LOCAL / response["body_file"]).read_bytes()
-        error = answer_error(PEER, status=status, headers=headers, body=body, now_ms=0)
-        yield Case("llama.cpp", path.name.removesuffix(".meta.json"), status, body, error)
+    for name, _, status, headers, body in load_local().values():
+        if status != 200:
+            error = answer_error(PEER, status=status, headers=headers, body=body, now_ms=0)
+            yield Case("llama.cpp", name, status, body, error)
 
 
 def _under_200() -> Iterator[Case]:
     """Errors that come as an answer: an event of a stream, or the document itself."""
-    with (RECORDINGS / "index.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["status"] == "200"]
-    for row in rows:
-        folder = RECORDINGS / row["provider"]
-        response = json.loads((folder / f"{row['id']}.json").read_text())["response"]
+    for case in load_cases():
+        response, api = case["response"], f"{case['api']}, 200"
+        if response["status"] != 200:
+            continue
         body = response.get("body")
         if isinstance(body, dict) and "error" in body and body["error"]:
             text = json.dumps(body).encode()
-            yield Case(f"{row['api']}, 200", row["id"], 200, text, document_error(PEER, text))
-        if str(response.get("body_file", "")).endswith(".sse"):
-            for event in SseDecoder().feed(_body(response, folder) + b"\n\n"):
+            yield Case(api, case["id"], 200, text, document_error(PEER, text))
+        if is_stream(case):
+            for event in SseDecoder().feed(read_body(case) + b"\n\n"):
                 if event.event == "error":
-                    error = body_error(PEER, event.data)
-                    yield Case(f"{row['api']}, 200", row["id"], 200, event.data, error)
+                    yield Case(api, case["id"], 200, event.data, body_error(PEER, event.data))
 
 
 @cache
@@ -126,9 +108,7 @@ def test_every_recorded_error_gets_its_kind_its_status_and_its_delay(
             row[1] += 1
         else:
             wrong.append(f'"{case.id}": {json.dumps(got)},')
-    total = [sum(column) for column in zip(*table.values(), strict=True)]
-    lines = [f"{api:24}  {row[0]:5}  {row[1]:5}" for api, row in [*table.items(), ("all", total)]]
-    show_figures("\n  ".join(["recorded errors             cases  right", *lines]))
+    show_table(show_figures, "recorded errors", table)
     assert wrong == []
     assert sorted(case.id for case in cases()) == sorted(expected)
 

@@ -4,16 +4,14 @@ Equal are roles, order, ids, arguments as JSON values, tool names and schemas. L
 are sampling, cache marks, vendors' own keys and tools, and whether a text stands bare or as a part.
 """
 
-import csv
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded import PEER, Json, Recordings, is_stream, load_loops, load_requests, name_calls
 
 from towline_agent.providers.base import Model, Request, StepAnswer, ToolSpec
-from towline_agent.providers.errors import Peer
 from towline_agent.providers.openai_chat.decode import ChatDecoder
 from towline_agent.providers.openai_chat.encode import encode_request
 from towline_agent.providers.openai_chat.flags import ChatFlags
@@ -23,15 +21,10 @@ from towline_protocol import (
     File,
     Image,
     Message,
-    SseDecoder,
     Text,
     ToolCall,
     ToolResult,
 )
-
-RECORDINGS = Path(__file__).parents[1] / "recordings"
-PEER = Peer(provider="p", model="m", url="https://example.test/v1")
-_Json = dict[str, Any]
 
 EXCEPTIONS = {
     "audio": "sound is no block of ours",
@@ -41,18 +34,7 @@ EXCEPTIONS = {
 """Why some requests are not compared: the word that marks them, and the reason."""
 
 
-def _cases() -> list[_Json]:
-    with (RECORDINGS / "index.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["api"] == "openai-chat"]
-    cases = [
-        json.loads((RECORDINGS / row["provider"] / f"{row['id']}.json").read_text())
-        | {"folder": RECORDINGS / row["provider"]}
-        for row in rows
-    ]
-    return [case for case in cases if isinstance(case["request"].get("body"), dict)]
-
-
-def _exception(body: _Json) -> str | None:
+def _exception(body: Json) -> str | None:
     text = json.dumps(body["messages"])
     marks = {
         "audio": '"input_audio"',
@@ -62,7 +44,7 @@ def _exception(body: _Json) -> str | None:
     return next((name for name, mark in marks.items() if mark in text), None)
 
 
-def _block(part: _Json) -> Block:
+def _block(part: Json) -> Block:
     match part["type"]:
         case "text":
             return Text(text=part["text"])
@@ -86,13 +68,13 @@ def _content(content: Any) -> list[Block]:
     return [Text(text=content)] if isinstance(content, str) else [_block(part) for part in content]
 
 
-def _message(message: _Json) -> Message:
+def _message(message: Json) -> Message:
     role: str = "system" if message["role"] == "developer" else message["role"]
     blocks = _content(message.get("content"))
     if role == "tool":
         texts = tuple(block for block in blocks if isinstance(block, Text))
         return Message("tool", (ToolResult(call=message["tool_call_id"], content=texts),))
-    calls: list[_Json] = message.get("tool_calls") or []
+    calls: list[Json] = message.get("tool_calls") or []
     for call in calls:
         function = call["function"]
         id_ = CallId(call["id"])
@@ -102,9 +84,9 @@ def _message(message: _Json) -> Message:
     return Message(role, tuple(blocks))
 
 
-def _neutral(body: _Json) -> Request:
-    tools: list[_Json] = body.get("tools") or []
-    functions: list[_Json] = [tool["function"] for tool in tools if "function" in tool]
+def _neutral(body: Json) -> Request:
+    tools: list[Json] = body.get("tools") or []
+    functions: list[Json] = [tool["function"] for tool in tools if "function" in tool]
     return Request(
         model=body["model"],
         messages=tuple(map(_message, body["messages"])),
@@ -120,7 +102,7 @@ def _neutral(body: _Json) -> Request:
     )
 
 
-def _plain(body: _Json) -> _Json:
+def _plain(body: Json) -> Json:
     """What must be equal."""
     messages: list[Any] = []
     for message in body["messages"]:
@@ -128,7 +110,7 @@ def _plain(body: _Json) -> _Json:
         parts: list[Any] = (
             [{"type": "text", "text": content}] if isinstance(content, str) else content
         )
-        calls: list[_Json] = message.get("tool_calls") or []
+        calls: list[Json] = message.get("tool_calls") or []
         messages.append(
             {
                 "role": "system" if message["role"] == "developer" else message["role"],
@@ -144,7 +126,7 @@ def _plain(body: _Json) -> _Json:
                 "result": message.get("tool_call_id"),
             }
         )
-    tools: list[_Json] = body.get("tools") or []
+    tools: list[Json] = body.get("tools") or []
     shown: list[Any] = [
         [
             tool["function"]["name"],
@@ -158,7 +140,7 @@ def _plain(body: _Json) -> _Json:
     return {"model": body["model"], "messages": messages, "tools": shown, "limit": limit}
 
 
-def _plain_part(part: _Json) -> Any:
+def _plain_part(part: Json) -> Any:
     if part["type"] == "image_url":
         return ["image", part["image_url"]["url"]]
     return part.get("file") or part["text"]
@@ -167,7 +149,7 @@ def _plain_part(part: _Json) -> Any:
 @pytest.mark.rules("A1.16", "A1.17", "D23")
 def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], None]) -> None:
     compared, skipped, wrong = 0, 0, list[str]()
-    cases = _cases()
+    cases = load_requests("openai-chat")
     for case in cases:
         body = case["request"]["body"]
         if _exception(body) is not None:
@@ -192,12 +174,9 @@ def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], N
     assert skipped <= 0.05 * len(cases)
 
 
-def _answer(case: _Json, flags: ChatFlags) -> StepAnswer:
-    decoder = ChatDecoder(PEER, flags, lambda _: None)
-    response = case["response"]
-    for event in SseDecoder().feed((case["folder"] / response["body_file"]).read_bytes()):
-        decoder.feed(event)
-    result = decoder.finish()
+def _answer(case: Json, flags: ChatFlags) -> StepAnswer:
+    recorded = Recordings("openai-chat", lambda _, told: ChatDecoder(PEER, flags, told))
+    result, _ = recorded.result(case)
     assert isinstance(result, StepAnswer)
     return result
 
@@ -211,30 +190,15 @@ def test_what_a_model_said_goes_back_as_its_vendor_wants_it() -> None:
         "xai": ChatFlags(replay="reasoning_content"),
         "llamacpp": ChatFlags(replay="reasoning_content"),
     }
-    cases = {case["id"]: case for case in _cases()}
-    loops: dict[str, dict[int, _Json]] = {}
-    for case in cases.values():
-        sequence: _Json = case.get("sequence") or {}
-        if sequence and "body_file" in case["response"]:
-            loops.setdefault(sequence["group"], {})[sequence["step"]] = case
+    streamed = [case for case in load_requests("openai-chat") if is_stream(case)]
     compared = 0
-    for loop in loops.values():
+    for loop in load_loops(streamed):
         for step, case in sorted(loop.items()):
             if step + 1 not in loop:
                 continue
             flags = flags_of.get(case["provider"], ChatFlags())
             answer = _answer(case, flags)
-            named = tuple(
-                ToolCall(
-                    id=CallId(f"call_{place}"),
-                    name=block.name,
-                    arguments=block.arguments,
-                    wire_id=block.wire_id,
-                )
-                if isinstance(block, ToolCall)
-                else block
-                for place, block in enumerate(answer.content)
-            )
+            named = name_calls(answer.content)
             request = Request(model="m", messages=(Message("assistant", named),))
             model = Model(provider="p", id="m")
             body = encode_request(request, model, flags, stream=True, official=False).body
@@ -251,8 +215,8 @@ def test_what_a_model_said_goes_back_as_its_vendor_wants_it() -> None:
     assert compared >= 9
 
 
-def _calls(message: _Json) -> list[Any]:
-    calls: list[_Json] = message.get("tool_calls") or []
+def _calls(message: Json) -> list[Any]:
+    calls: list[Json] = message.get("tool_calls") or []
     return [
         [call["id"], call["function"]["name"], json.loads(call["function"]["arguments"])]
         for call in calls

@@ -6,20 +6,18 @@ stands bare or as a part.
 """
 
 import base64
-import csv
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded import PEER, Json, Recordings, load_local, load_loops, load_requests, name_calls
 
 from towline_agent.providers.anthropic.decode import MessagesDecoder
 from towline_agent.providers.anthropic.encode import encode_request
 from towline_agent.providers.anthropic.flags import AnthropicFlags
 from towline_agent.providers.anthropic.history import HistoryEncoder
 from towline_agent.providers.base import Model, Request, StepAnswer, ToolSpec
-from towline_agent.providers.errors import Peer
 from towline_protocol import (
     Block,
     CallId,
@@ -27,52 +25,32 @@ from towline_protocol import (
     Image,
     Message,
     Opaque,
-    SseDecoder,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
 )
 
-RECORDINGS = Path(__file__).parents[2] / "recordings"
-LOCAL = Path(__file__).parents[5] / "packages/app/tests/local/recordings"
-PEER = Peer(provider="p", model="m", url="https://example.test/v1")
-_Json = dict[str, Any]
-
 EXCEPTIONS = {"picture by address": "a picture of ours is bytes"}
 """Why some requests are not compared: the word that marks them, and the reason."""
+RECORDED = Recordings("anthropic-messages", lambda _, told: MessagesDecoder(PEER, told))
 
 
-def _cases() -> list[_Json]:
-    with (RECORDINGS / "index.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["api"] == "anthropic-messages"]
-    cases = [
-        json.loads((RECORDINGS / row["provider"] / f"{row['id']}.json").read_text())
-        | {"folder": RECORDINGS / row["provider"]}
-        for row in rows
-    ]
-    return [case for case in cases if isinstance(case["request"].get("body"), dict)]
+def _local_bodies() -> dict[str, Json]:
+    asked = load_local("/v1/messages").values()
+    return {one.name: one.request["body"] for one in asked if isinstance(one.request["body"], dict)}
 
 
-def _local_bodies() -> dict[str, _Json]:
-    found: dict[str, _Json] = {}
-    for path in sorted(LOCAL.glob("*.meta.json")):
-        request = json.loads(path.read_text())["request"]
-        if request["path"].split("?")[0] == "/v1/messages" and isinstance(request["body"], dict):
-            found[path.name] = request["body"]
-    return found
-
-
-def _exception(body: _Json) -> str | None:
+def _exception(body: Json) -> str | None:
     text = json.dumps(body["messages"])
     return "picture by address" if '"type": "url"' in text else None
 
 
-def _parts(content: Any) -> list[_Json]:
+def _parts(content: Any) -> list[Json]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _blocks(part: _Json) -> tuple[Block, ...]:
+def _blocks(part: Json) -> tuple[Block, ...]:
     match part["type"]:
         case "text":
             cited: Block = Opaque(dialect="anthropic", raw={"citations": part.get("citations")})
@@ -104,14 +82,14 @@ def _blocks(part: _Json) -> tuple[Block, ...]:
             return (Opaque(dialect="anthropic", raw=part),)
 
 
-def _message(message: _Json) -> Message:
+def _message(message: Json) -> Message:
     blocks = tuple(block for part in _parts(message["content"]) for block in _blocks(part))
     results = any(isinstance(block, ToolResult) for block in blocks)
     return Message("tool" if results else message["role"], blocks)
 
 
-def _neutral(body: _Json) -> Request:
-    tools: list[_Json] = [tool for tool in body.get("tools", []) if "input_schema" in tool]
+def _neutral(body: Json) -> Request:
+    tools: list[Json] = [tool for tool in body.get("tools", []) if "input_schema" in tool]
     return Request(
         model=body.get("model", "m"),
         system="".join(part["text"] for part in _parts(body.get("system") or [])),
@@ -128,9 +106,9 @@ def _neutral(body: _Json) -> Request:
     )
 
 
-def _plain(body: _Json) -> _Json:
+def _plain(body: Json) -> Json:
     """What must be equal."""
-    tools: list[_Json] = [tool for tool in body.get("tools", []) if "input_schema" in tool]
+    tools: list[Json] = [tool for tool in body.get("tools", []) if "input_schema" in tool]
     return {
         "model": body.get("model", "m"),
         "system": "".join(part["text"] for part in _parts(body.get("system") or [])),
@@ -145,11 +123,11 @@ def _plain(body: _Json) -> _Json:
     }
 
 
-def _plain_part(part: _Json) -> _Json:
+def _plain_part(part: Json) -> Json:
     kept = {key: value for key, value in part.items() if key != "cache_control"}
     match kept["type"]:
         case "tool_result":
-            content: list[_Json] = [_plain_part(inner) for inner in _parts(kept.get("content", []))]
+            content: list[Json] = [_plain_part(inner) for inner in _parts(kept.get("content", []))]
             return {**kept, "content": content, "is_error": kept.get("is_error", False)}
         case "document":
             kept.pop("citations", None)
@@ -160,7 +138,7 @@ def _plain_part(part: _Json) -> _Json:
     return kept
 
 
-def _again(body: _Json) -> _Json:
+def _again(body: Json) -> Json:
     request = _neutral(body)
     model = Model(provider="p", id=request.model)
     return json.loads(encode_request(request, model, AnthropicFlags(), stream=True).body)
@@ -168,7 +146,9 @@ def _again(body: _Json) -> _Json:
 
 @pytest.mark.rules("A1.16", "A2.40", "A2.41", "A2.38", "A2.43", "D23")
 def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], None]) -> None:
-    bodies = {case["id"]: case["request"]["body"] for case in _cases()} | _local_bodies()
+    bodies = {
+        case["id"]: case["request"]["body"] for case in load_requests("anthropic-messages")
+    } | _local_bodies()
     skipped = [name for name, body in bodies.items() if _exception(body) is not None]
     compared = {name: body for name, body in bodies.items() if name not in skipped}
     wrong = [name for name, body in compared.items() if _plain(_again(body)) != _plain(body)]
@@ -179,48 +159,27 @@ def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], N
     )
     assert wrong == []
     assert len(compared) > 40
-    assert len(skipped) <= 0.05 * len(_cases())
+    assert len(skipped) <= 0.05 * len(load_requests("anthropic-messages"))
 
 
-def _answer(case: _Json) -> StepAnswer:
-    decoder = MessagesDecoder(PEER, lambda _: None)
-    response = case["response"]
-    if "body_file" in response:
-        for event in SseDecoder().feed((case["folder"] / response["body_file"]).read_bytes()):
-            decoder.feed(event)
-    else:
-        decoder.read(json.dumps(response["body"]).encode())
-    result = decoder.finish()
+def _answer(case: Json) -> StepAnswer:
+    result, _ = RECORDED.result(case)
     assert isinstance(result, StepAnswer)
     return result
 
 
 @pytest.mark.rules("A2.37", "A4.5", "D23")
 def test_each_recorded_loop_goes_on_as_its_vendor_wants_it() -> None:
-    loops: dict[str, dict[int, _Json]] = {}
-    for case in _cases():
-        sequence: _Json = case.get("sequence") or {}
-        if sequence:
-            loops.setdefault(sequence["group"], {})[sequence["step"]] = case
+    loops = load_loops(RECORDED.cases)
     assert len(loops) == 2
-    for loop in loops.values():
+    for loop in loops:
         kept: HistoryEncoder | None = None
         for step in range(1, len(loop)):
             asked, after = loop[step]["request"]["body"], loop[step + 1]["request"]["body"]
             request = _neutral(asked)
             model = Model(provider="p", id=request.model)
             kept = kept or HistoryEncoder(model, AnthropicFlags())
-            named = tuple(
-                ToolCall(
-                    id=CallId(f"call_{place}"),
-                    name=block.name,
-                    arguments=block.arguments,
-                    wire_id=block.wire_id,
-                )
-                if isinstance(block, ToolCall)
-                else block
-                for place, block in enumerate(_answer(loop[step]).content)
-            )
+            named = name_calls(_answer(loop[step]).content)
             calls = [block for block in named if isinstance(block, ToolCall)]
             results = tuple(
                 ToolResult(call=call.id, content=(Text(text="40 C"),)) for call in calls
@@ -246,7 +205,7 @@ def test_each_recorded_loop_goes_on_as_its_vendor_wants_it() -> None:
             wanted = [_plain_part(part) for part in after["messages"][earlier]["content"]]
             assert [_plain_part(part) for part in sent[1][earlier]["content"]] == wanted
             answered = [part["tool_use_id"] for part in sent[1][earlier + 1]["content"]]
-            replayed: list[_Json] = after["messages"][earlier + 1]["content"]
+            replayed: list[Json] = after["messages"][earlier + 1]["content"]
             assert answered == [part["tool_use_id"] for part in replayed]
             before, now = [_plain({"messages": messages})["messages"] for messages in sent]
             assert now[:earlier] == before

@@ -6,16 +6,14 @@ null and false fields, the field in which a result's words stand, how a proof wr
 and whether a picture that a tool returned stands inside its result or behind the results (A2.47).
 """
 
-import csv
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from recorded import PEER, Json, Recordings, load_loops, load_requests, name_calls
 
 from towline_agent.providers.base import Model, Request, StepAnswer, ToolSpec
-from towline_agent.providers.errors import Peer
 from towline_agent.providers.gemini.decode import GeminiDecoder
 from towline_agent.providers.gemini.encode import encode_request
 from towline_agent.providers.gemini.flags import GeminiFlags
@@ -26,32 +24,22 @@ from towline_protocol import (
     Message,
     Opaque,
     ResultBlock,
-    SseDecoder,
     Text,
     ToolCall,
     ToolResult,
 )
 
-RECORDINGS = Path(__file__).parents[2] / "recordings"
-PEER = Peer(provider="p", model="m", url="https://example.test/v1beta")
+RECORDED = Recordings("gemini", lambda _, told: GeminiDecoder(PEER, GeminiFlags(), told))
 SIGNATURE = "thoughtSignature"
 TYPES = ("", "string", "number", "integer", "boolean", "array", "object")
 """Types of a schema by the numbers that some clients send."""
-_Json = dict[str, Any]
 
 
-def _cases() -> dict[str, _Json]:
-    with (RECORDINGS / "index.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["api"] == "gemini"]
-    cases = [
-        json.loads((RECORDINGS / row["provider"] / f"{row['id']}.json").read_text())
-        | {"folder": RECORDINGS / row["provider"]}
-        for row in rows
-    ]
-    return {case["id"]: case for case in cases if isinstance(case["request"].get("body"), dict)}
+def _cases() -> dict[str, Json]:
+    return {case["id"]: case for case in load_requests("gemini")}
 
 
-def _model(case: _Json) -> str:
+def _model(case: Json) -> str:
     return case["request"]["path"].rsplit("/", 1)[-1].partition(":")[0]
 
 
@@ -62,15 +50,15 @@ class _Reader:
         self._calls: list[ToolCall] = []
         self._answered = 0
 
-    def message(self, content: _Json) -> Message:
-        parts: list[_Json] = content["parts"]
+    def message(self, content: Json) -> Message:
+        parts: list[Json] = content["parts"]
         if content.get("role") == "model":
             return Message("assistant", tuple(b for part in parts for b in self._said(part)))
         blocks = tuple(self._block(part) for part in parts)
         role = "tool" if any(isinstance(block, ToolResult) for block in blocks) else "user"
         return Message(role, blocks)
 
-    def _said(self, part: _Json) -> list[Block]:
+    def _said(self, part: Json) -> list[Block]:
         proof: str | None = part.get(SIGNATURE)
         if "functionCall" in part:
             call = part["functionCall"]
@@ -88,7 +76,7 @@ class _Reader:
         signed = [Opaque(dialect="gemini", raw={SIGNATURE: proof})] if proof else []
         return [Text(text=part["text"]), *signed]
 
-    def _block(self, part: _Json) -> Block:
+    def _block(self, part: Json) -> Block:
         if "text" in part:
             return Text(text=part["text"])
         answer = part["functionResponse"]
@@ -102,7 +90,7 @@ class _Reader:
         return ToolResult(call=call.id, content=tuple(shown))
 
 
-def _words(response: _Json) -> str:
+def _words(response: Json) -> str:
     """The words of a result, whatever the field that a client puts them into."""
     value: Any = response.get("output", response.get("result", response))
     return value if isinstance(value, str) else json.dumps(value)
@@ -114,7 +102,7 @@ def _schema(schema: Any) -> Any:
         return [_schema(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _schema(value) for key, value in cast("_Json", schema).items()}
+    found = {key: _schema(value) for key, value in cast("Json", schema).items()}
     kind = found.get("type")
     if isinstance(kind, int):
         found["type"] = TYPES[kind]
@@ -123,23 +111,23 @@ def _schema(schema: Any) -> Any:
     return found
 
 
-def _declared(body: _Json) -> list[_Json]:
-    found: list[_Json] = []
+def _declared(body: Json) -> list[Json]:
+    found: list[Json] = []
     for tool in _items(body, "tools"):
         found.extend(_items(tool, "functionDeclarations"))
     return found
 
 
-def _items(found: _Json, key: str) -> list[_Json]:
+def _items(found: Json, key: str) -> list[Json]:
     return found.get(key) or []
 
 
-def _system(body: _Json) -> str:
-    system: _Json = body.get("systemInstruction") or {}
+def _system(body: Json) -> str:
+    system: Json = body.get("systemInstruction") or {}
     return "".join(part["text"] for part in _items(system, "parts"))
 
 
-def _neutral(case: _Json) -> Request:
+def _neutral(case: Json) -> Request:
     body = case["request"]["body"]
     reader = _Reader()
     return Request(
@@ -157,7 +145,7 @@ def _neutral(case: _Json) -> Request:
     )
 
 
-def _plain(body: _Json) -> _Json:
+def _plain(body: Json) -> Json:
     """What must be equal."""
     tools: list[Any] = []
     for tool in _declared(body):
@@ -174,7 +162,7 @@ def _plain(body: _Json) -> _Json:
     }
 
 
-def _plain_parts(parts: list[_Json]) -> list[Any]:
+def _plain_parts(parts: list[Json]) -> list[Any]:
     plain: list[Any] = []
     shown: list[Any] = []
     for part in parts:
@@ -197,11 +185,11 @@ def _plain_parts(parts: list[_Json]) -> list[Any]:
     return [*plain, *shown]
 
 
-def _media(part: _Json) -> list[str]:
+def _media(part: Json) -> list[str]:
     return ["media", part["inlineData"]["mimeType"], part["inlineData"]["data"]]
 
 
-def _encoded(request: Request, case: _Json) -> _Json:
+def _encoded(request: Request, case: Json) -> Json:
     facts = Model(provider=case["provider"], id=request.model)
     flags = GeminiFlags(vertex=case["provider"] == "vertex")
     return json.loads(encode_request(request, facts, flags).body())
@@ -221,31 +209,15 @@ def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], N
     assert len(cases) >= 21
 
 
-def _answer(case: _Json) -> StepAnswer:
-    decoder = GeminiDecoder(PEER, GeminiFlags(), lambda _: None)
-    events = SseDecoder()
-    for chunk in ((case["folder"] / case["response"]["body_file"]).read_bytes(), b"\n\n"):
-        for event in events.feed(chunk):
-            decoder.feed(event)
-    result = decoder.finish()
+def _answer(case: Json) -> StepAnswer:
+    result, _ = RECORDED.result(case)
     assert isinstance(result, StepAnswer)
     return result
 
 
-def _follow(first: _Json, second: _Json) -> None:
+def _follow(first: Json, second: Json) -> None:
     """What was decoded goes back as the next recorded request has it."""
-    blocks = tuple(
-        ToolCall(
-            id=CallId(f"call_{place}"),
-            name=block.name,
-            arguments=block.arguments,
-            wire_id=block.wire_id,
-            signature=block.signature,
-        )
-        if isinstance(block, ToolCall)
-        else block
-        for place, block in enumerate(_answer(first).content)
-    )
+    blocks = name_calls(_answer(first).content)
     earlier = _neutral(first)
     answers = tuple(
         ToolResult(call=block.id, content=()) for block in blocks if isinstance(block, ToolCall)
@@ -255,8 +227,8 @@ def _follow(first: _Json, second: _Json) -> None:
     if answers:
         history = (*history, Message("tool", answers[::-1]))
     request = Request(model=_model(second), messages=history)
-    sent: list[_Json] = _encoded(request, second)["contents"]
-    recorded: list[_Json] = second["request"]["body"]["contents"]
+    sent: list[Json] = _encoded(request, second)["contents"]
+    recorded: list[Json] = second["request"]["body"]["contents"]
     at = len(earlier.messages)
     assert sent[at]["role"] == recorded[at]["role"] == "model"
     assert _plain_parts(sent[at]["parts"]) == _plain_parts(recorded[at]["parts"]), second["id"]
@@ -268,13 +240,11 @@ def _follow(first: _Json, second: _Json) -> None:
 
 @pytest.mark.rules("A1.8", "A2.32", "A2.46", "A2.48", "R35", "D23")
 def test_what_a_model_said_goes_back_as_its_vendor_wants_it() -> None:
-    loops: dict[str, dict[int, _Json]] = {}
-    for case in _cases().values():
-        sequence: _Json = case.get("sequence") or {}
-        if sequence:
-            loops.setdefault(sequence["group"], {})[sequence["step"]] = case
     pairs = [
-        (loop[step], loop[step + 1]) for loop in loops.values() for step in loop if step + 1 in loop
+        (loop[step], loop[step + 1])
+        for loop in load_loops(RECORDED.cases)
+        for step in loop
+        if step + 1 in loop
     ]
     assert len(pairs) >= 2
     for first, second in pairs:

@@ -4,61 +4,43 @@ Equal are roles, the order of items, ids, arguments as JSON values, tool names a
 of account are sampling, vendors' own keys and tools, and whether a text stands bare or as a part.
 """
 
-import csv
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded import PEER, Json, Recordings, load_requests, name_calls
 
 from towline_agent.providers.base import Model, Request, StepAnswer, ToolSpec
-from towline_agent.providers.errors import Peer
 from towline_agent.providers.openai_responses.decode import ResponsesDecoder
 from towline_agent.providers.openai_responses.encode import encode_request
 from towline_agent.providers.openai_responses.flags import ResponsesFlags
 from towline_protocol import (
     Block,
-    CallId,
     Image,
     Message,
     Opaque,
-    SseDecoder,
     Text,
     ToolCall,
     ToolResult,
 )
 
-RECORDINGS = Path(__file__).parents[2] / "recordings"
-PEER = Peer(provider="p", model="m", url="https://example.test/v1")
-_Json = dict[str, Any]
-
 EXCEPTIONS = {"picture by address": "a picture of ours is bytes"}
 """Why some requests are not compared: the word that marks them, and the reason."""
+RECORDED = Recordings("openai-responses", lambda _, told: ResponsesDecoder(PEER, told))
 
 
-def _cases() -> list[_Json]:
-    with (RECORDINGS / "index.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["api"] == "openai-responses"]
-    cases = [
-        json.loads((RECORDINGS / row["provider"] / f"{row['id']}.json").read_text())
-        | {"folder": RECORDINGS / row["provider"]}
-        for row in rows
-    ]
-    return [case for case in cases if isinstance(case["request"].get("body"), dict)]
-
-
-def _exception(body: _Json) -> str | None:
+def _exception(body: Json) -> str | None:
     marked = '"image_url": "http' in json.dumps(body["input"])
     return "picture by address" if marked else None
 
 
-def _input(body: _Json) -> list[_Json]:
+def _input(body: Json) -> list[Json]:
     found: Any = body["input"]
     return [{"role": "user", "content": found}] if isinstance(found, str) else found
 
 
-def _parts(content: Any) -> list[_Json]:
+def _parts(content: Any) -> list[Json]:
     return [{"type": "input_text", "text": content}] if isinstance(content, str) else content
 
 
@@ -73,11 +55,11 @@ def _blocks(content: Any) -> list[Block]:
     return blocks
 
 
-def _opaque(raw: _Json) -> Opaque:
+def _opaque(raw: Json) -> Opaque:
     return Opaque(dialect="openai_responses", raw=raw)
 
 
-def _said(item: _Json) -> list[Block]:
+def _said(item: Json) -> list[Block]:
     """The blocks of an item that the model wrote."""
     if item.get("type") == "function_call":
         signature = json.dumps({"id": item["id"]}) if "id" in item else None
@@ -99,7 +81,7 @@ def _said(item: _Json) -> list[Block]:
     return [_opaque({**item, "content": parts}), *blocks]
 
 
-def _messages(items: list[_Json]) -> tuple[Message, ...]:
+def _messages(items: list[Json]) -> tuple[Message, ...]:
     messages: list[Message] = []
     for item in items:
         if item.get("type") == "function_call_output":
@@ -117,8 +99,8 @@ def _messages(items: list[_Json]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _neutral(body: _Json, messages: tuple[Message, ...]) -> Request:
-    tools: list[_Json] = body.get("tools") or []
+def _neutral(body: Json, messages: tuple[Message, ...]) -> Request:
+    tools: list[Json] = body.get("tools") or []
     return Request(
         model=body["model"],
         system=body.get("instructions") or "",
@@ -137,7 +119,7 @@ def _neutral(body: _Json, messages: tuple[Message, ...]) -> Request:
     )
 
 
-def _encode(body: _Json, messages: tuple[Message, ...]) -> _Json:
+def _encode(body: Json, messages: tuple[Message, ...]) -> Json:
     encoded = encode_request(
         _neutral(body, messages),
         Model(provider="p", id=body["model"]),
@@ -148,10 +130,10 @@ def _encode(body: _Json, messages: tuple[Message, ...]) -> _Json:
     return json.loads(encoded.body)
 
 
-def _plain(body: _Json, *, ids: bool = True) -> _Json:
+def _plain(body: Json, *, ids: bool = True) -> Json:
     """What must be equal; without ids, calls are named in their order."""
     names: dict[str, str] = {}
-    tools: list[_Json] = body.get("tools") or []
+    tools: list[Json] = body.get("tools") or []
     kept = [tool for tool in tools if tool["type"] in ("function", "web_search")]
     return {
         "model": body["model"],
@@ -166,7 +148,7 @@ def _plain(body: _Json, *, ids: bool = True) -> _Json:
     }
 
 
-def _plain_item(item: _Json, names: dict[str, str], ids: bool) -> Any:
+def _plain_item(item: Json, names: dict[str, str], ids: bool) -> Any:
     kind: str = item.get("type", "message")
     id_: Any = item.get("id") if ids else None
     if kind == "function_call":
@@ -188,14 +170,14 @@ def _plain_item(item: _Json, names: dict[str, str], ids: bool) -> Any:
     return item
 
 
-def _plain_part(part: _Json) -> Any:
+def _plain_part(part: Json) -> Any:
     return part.get("image_url") or part["text"]
 
 
 @pytest.mark.rules("A1.16", "A1.17", "A2.28", "D23")
 def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], None]) -> None:
     compared, skipped, wrong = 0, 0, list[str]()
-    cases = _cases()
+    cases = load_requests("openai-responses")
     for case in cases:
         body = case["request"]["body"]
         if _exception(body) is not None:
@@ -213,39 +195,15 @@ def test_recorded_requests_come_out_as_they_were(show_figures: Callable[[str], N
     assert skipped <= 0.05 * len(cases)
 
 
-def _answer(case: _Json) -> StepAnswer:
-    decoder = ResponsesDecoder(PEER, lambda _: None)
-    response = case["response"]
-    if "body_file" in response:
-        for event in SseDecoder().feed((case["folder"] / response["body_file"]).read_bytes()):
-            decoder.feed(event)
-    else:
-        decoder.read(json.dumps(response["body"]).encode())
-    result = decoder.finish()
+def _answer(case: Json) -> StepAnswer:
+    result, _ = RECORDED.result(case)
     assert isinstance(result, StepAnswer)
     return result
 
 
-def _named(answer: StepAnswer) -> Message:
-    """The answer as a message of the conversation, its calls under ids of ours."""
-    blocks = tuple(
-        ToolCall(
-            id=CallId(f"our_{place}"),
-            name=block.name,
-            arguments=block.arguments,
-            wire_id=block.wire_id,
-            signature=block.signature,
-        )
-        if isinstance(block, ToolCall)
-        else block
-        for place, block in enumerate(answer.content)
-    )
-    return Message("assistant", blocks)
-
-
-def _continued() -> list[tuple[_Json, _Json]]:
+def _continued() -> list[tuple[Json, Json]]:
     """Recordings whose request goes on where the answer of another one ended."""
-    cases = _cases()
+    cases = load_requests("openai-responses")
     return [
         (first, second)
         for first in cases
@@ -256,20 +214,20 @@ def _continued() -> list[tuple[_Json, _Json]]:
     ]
 
 
-def _group(case: _Json) -> str:
-    sequence: _Json = case.get("sequence") or {}
+def _group(case: Json) -> str:
+    sequence: Json = case.get("sequence") or {}
     return sequence.get("group", "")
 
 
 @pytest.mark.rules("A2.28", "A1.8", "D23")
 def test_each_turn_of_a_recorded_loop_replays_the_one_before_it() -> None:
     pairs = _continued()
-    groups = {_group(case) for case in _cases()} - {""}
+    groups = {_group(case) for case in load_requests("openai-responses")} - {""}
     assert groups <= {_group(first) for first, _ in pairs}
     for first, second in pairs:
         before, after = first["request"]["body"], second["request"]["body"]
         earlier = len(_input(before))
-        answer = _named(_answer(first))
+        answer = Message("assistant", name_calls(_answer(first).content))
         calls = [block for block in answer.content if isinstance(block, ToolCall)]
         recorded = [
             item for item in _input(after)[earlier:] if item.get("type") == "function_call_output"
@@ -290,7 +248,7 @@ def test_each_turn_of_a_recorded_loop_replays_the_one_before_it() -> None:
     assert len(pairs) >= 4
 
 
-def _check(ours: _Json, theirs: _Json) -> None:
+def _check(ours: Json, theirs: Json) -> None:
     """An item that we send again is the one that was recorded."""
     assert ours["type"] == theirs.get("type", "message")
     if ours["type"] == "function_call_output":
