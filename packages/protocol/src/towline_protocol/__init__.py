@@ -339,6 +339,7 @@ __all__ = [
     "Waiting",
     "Withdrawn",
     "block_text",
+    "contract_manifest",
     "cut_to_head",
     "decode_answer",
     "decode_blocks",
@@ -402,7 +403,7 @@ _LATE: Final = {
         "towline_protocol.functions.docstring": "Docstring parse_docstring",
         "towline_protocol.functions.signature": "Signature read_signature",
         "towline_protocol.functions.value": "mend_text value_text",
-        "towline_protocol.openapi": "openapi_document schema_hash",
+        "towline_protocol.openapi": "contract_manifest openapi_document schema_hash",
         "towline_protocol.operations": """
             AREAS CONTRACT_HEADER CONTRACT_VERSION OPERATIONS QUERIES Operation Query
             fault_codes takes_match

@@ -211,7 +211,7 @@ from towline_protocol.ids import (
     mint_id,
 )
 from towline_protocol.messages import STOP_REASONS, Limits, Message, Usage
-from towline_protocol.openapi import openapi_document, schema_hash
+from towline_protocol.openapi import contract_manifest, openapi_document, schema_hash
 from towline_protocol.operations import (
     AREAS,
     CONTRACT_HEADER,
@@ -475,6 +475,7 @@ __all__ = [
     "Waiting",
     "Withdrawn",
     "block_text",
+    "contract_manifest",
     "cut_to_head",
     "decode_answer",
     "decode_blocks",

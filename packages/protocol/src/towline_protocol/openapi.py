@@ -1,4 +1,4 @@
-"""The contract as an OpenAPI 3.1 document, made from the table and the words."""
+"""The contract as an OpenAPI 3.1 document and as a short table, made from its rows."""
 
 import hashlib
 import re
@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as types
 
-from towline_protocol.commands import Problem
+from towline_protocol.commands import Manifest, ManifestRow, Problem
 from towline_protocol.docstrings import field_docs
 from towline_protocol.events import Envelope
 from towline_protocol.faults import FAULT_CODES
@@ -25,7 +25,7 @@ from towline_protocol.operations import (
     takes_match,
 )
 
-__all__ = ["openapi_document", "schema_hash"]
+__all__ = ["contract_manifest", "openapi_document", "schema_hash"]
 
 _PLACE: Final = "#/components/schemas/{name}"
 _COOKIE: Final = "towline"
@@ -78,6 +78,33 @@ def openapi_document(cookie: str = _COOKIE, *, root: str = "/") -> dict[str, Any
 def schema_hash() -> str:
     """The SHA-256 of the document, in hex: two servers with the same one speak the same."""
     return hashlib.sha256(msgspec.json.encode(openapi_document(), order="sorted")).hexdigest()
+
+
+def contract_manifest() -> Manifest:
+    """Every operation in a line, for clients that would rather not read an OpenAPI document."""
+    rows = tuple(map(_row, OPERATIONS.values()))
+    return Manifest(contract=CONTRACT_VERSION, schema_sha256=schema_hash(), operations=rows)
+
+
+def _row(operation: Operation) -> ManifestRow:
+    return ManifestRow(
+        name=operation.name,
+        area=AREAS[operation.name],
+        method=operation.method,
+        path=operation.path,
+        summary=operation.summary,
+        request=None if operation.request is None else operation.request.__name__,
+        answer=None if operation.answer is None else operation.answer.__name__,
+        status=operation.status,
+        query=operation.query,
+        faults=fault_codes(operation),
+        idempotent=operation.idempotent,
+        stream=operation.stream,
+        open=operation.open,
+        admin=operation.admin,
+        large=operation.large,
+        media=operation.media,
+    )
 
 
 def _operation(operation: Operation) -> dict[str, Any]:

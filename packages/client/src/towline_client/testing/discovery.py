@@ -3,17 +3,13 @@
 from towline_protocol import (
     AREAS,
     CONTRACT_VERSION,
-    OPERATIONS,
     AgentOffer,
     Capabilities,
     ClientLimits,
     Health,
-    Manifest,
-    ManifestRow,
+    contract_manifest,
     encode,
-    fault_codes,
     openapi_document,
-    schema_hash,
 )
 
 __all__ = ["describe"]
@@ -31,36 +27,11 @@ def describe(name: str) -> object | None:
         case "docs":
             return b"<!doctype html><title>The contract</title>"
         case "manifest":
-            return _manifest()
+            return contract_manifest()
         case "capabilities":
             return _capabilities()
         case _:
             return None
-
-
-def _manifest() -> Manifest:
-    rows = tuple(
-        ManifestRow(
-            name=row.name,
-            area=AREAS[row.name],
-            method=row.method,
-            path=row.path,
-            summary=row.summary,
-            request=None if row.request is None else row.request.__name__,
-            answer=None if row.answer is None else row.answer.__name__,
-            status=row.status,
-            query=row.query,
-            faults=fault_codes(row),
-            idempotent=row.idempotent,
-            stream=row.stream,
-            open=row.open,
-            admin=row.admin,
-            large=row.large,
-            media=row.media,
-        )
-        for row in OPERATIONS.values()
-    )
-    return Manifest(contract=CONTRACT_VERSION, schema_sha256=schema_hash(), operations=rows)
 
 
 def _capabilities() -> Capabilities:

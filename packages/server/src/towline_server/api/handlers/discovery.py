@@ -11,18 +11,14 @@ from towline_agent import MODES
 from towline_protocol import (
     AREAS,
     CONTRACT_VERSION,
-    OPERATIONS,
     AgentOffer,
     Capabilities,
     ClientLimits,
     Health,
     Manifest,
-    ManifestRow,
-    Operation,
+    contract_manifest,
     encode,
-    fault_codes,
     openapi_document,
-    schema_hash,
 )
 from towline_server.api.deadline import MAX_TIMEOUT_S
 from towline_server.api.docs import DOCS_HEADERS, docs_page
@@ -89,34 +85,7 @@ def _document(cookie: str, root: str) -> bytes:
     return encode(openapi_document(cookie, root=root))
 
 
-@cache
-def _table() -> Manifest:
-    return Manifest(
-        contract=CONTRACT_VERSION,
-        schema_sha256=schema_hash(),
-        operations=tuple(_row(operation) for operation in OPERATIONS.values()),
-    )
-
-
-def _row(operation: Operation) -> ManifestRow:
-    return ManifestRow(
-        name=operation.name,
-        area=AREAS[operation.name],
-        method=operation.method,
-        path=operation.path,
-        summary=operation.summary,
-        request=None if operation.request is None else operation.request.__name__,
-        answer=None if operation.answer is None else operation.answer.__name__,
-        status=operation.status,
-        query=operation.query,
-        faults=fault_codes(operation),
-        idempotent=operation.idempotent,
-        stream=operation.stream,
-        open=operation.open,
-        admin=operation.admin,
-        large=operation.large,
-        media=operation.media,
-    )
+_table = cache(contract_manifest)
 
 
 def _serves(service: Service, area: str) -> bool:
