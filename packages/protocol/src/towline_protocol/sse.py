@@ -20,8 +20,9 @@ memory."""
 
 _LINE_END: Final = rb"\r\n|\n|\r"
 _BOM: Final = b"\xef\xbb\xbf"
-_PLAIN: Final = rb"data: ([^\r\n]*)\n\n"  # most chunks are such events, and nothing else
-_PLAIN_MORE: Final = len(b"data: \n\n")
+_PLAIN: Final = b"data: "  # most chunks are events of such a line, and nothing else
+_PLAIN_END: Final = b"\n\n"
+_PLAIN_NEXT: Final = _PLAIN_END + _PLAIN
 
 
 class SseEvent(msgspec.Struct, frozen=True, gc=False):
@@ -63,9 +64,10 @@ class SseDecoder:
                 chunk = chunk[1:]
         if not chunk:
             return []
-        if chunk.startswith(b"data: ") and self._rests and len(chunk) <= self._max:
-            found: list[bytes] = re.findall(_PLAIN, chunk)
-            if sum(map(len, found)) + _PLAIN_MORE * len(found) == len(chunk):
+        if chunk.startswith(_PLAIN) and chunk.endswith(_PLAIN_END) and self._rests:
+            found = chunk[len(_PLAIN) : -len(_PLAIN_END)].split(_PLAIN_NEXT)
+            ends = len(_PLAIN_END) * len(found)
+            if chunk.count(b"\n") == ends and b"\r" not in chunk and len(chunk) <= self._max:
                 self._first = False
                 return list(map(SseEvent, found))
         lines = self._split(chunk)
