@@ -77,6 +77,10 @@ CALLS = st.builds(
     wire_id=st.sampled_from([None, "", "call_2", "é" * 70]),
     signature=st.none(),
 )
+SUMMED = st.just(
+    Opaque(dialect="openai_responses", raw={"type": "compaction", "encrypted_content": "x"})
+)
+"""What a vendor sums the conversation up into: for its own model nothing before it is sent."""
 THOUGHTS = st.sampled_from(["", "Hm."]).map(lambda text: Thinking(text=text))
 RESULTS = st.builds(
     ToolResult, call=IDS, content=st.lists(SHOWN, max_size=2).map(tuple), is_error=st.booleans()
@@ -94,14 +98,14 @@ MESSAGES = st.one_of(
     st.builds(
         Message,
         st.just("assistant"),
-        lists_of(TEXTS, THOUGHTS, CALLS, CALLS, ODD),
+        lists_of(TEXTS, THOUGHTS, CALLS, CALLS, ODD, SUMMED),
         st.sampled_from([None, *(model.name for model in MODELS.values())]),
     ),
     st.builds(Message, st.just("tool"), lists_of(RESULTS), st.none()),
 )
 
 
-@pytest.mark.rules("A2.25", "A2.40", "A2.47", "R37", "S14", "S16")
+@pytest.mark.rules("A2.25", "A2.40", "A2.47", "A4.40", "R37", "S14", "S16")
 @each_dialect
 @settings(max_examples=60, phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
 @given(handed_in=st.lists(MESSAGES, max_size=7))

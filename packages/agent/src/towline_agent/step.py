@@ -143,7 +143,7 @@ class Stepper:
         """Wait before a limit is hit, where people can see it (A3.25)."""
         pause_s: Callable[[int], float] = getattr(self.provider, "pause_s", _never)
         for _ in range(_HOLDS):
-            delay_s = pause_s(self._assembler.tokens(messages))
+            delay_s = pause_s(self._assembler.shown_tokens(messages, self.model))
             if delay_s <= 0:
                 return
             await self._wait(min(delay_s, _WAIT_S[2]), "pace")
@@ -229,6 +229,7 @@ class Stepper:
         dropped = writer.end(answer, calls=keep)
         usage = answer.usage
         used = usage.input + usage.cache_read + usage.cache_write + usage.output
+        used = used if answer.used is None else answer.used
         self._host.emit(
             StepEnded(
                 stop_reason=answer.stop_reason,
@@ -241,6 +242,9 @@ class Stepper:
             if notice not in self._told:  # what is left out is left out of each request alike
                 self._told.add(notice)
                 self._host.emit(Notice(code="provider", message=notice))
+        if answer.made_room and answer.made_room not in self._told:
+            self._told.add(answer.made_room)
+            self._host.emit(Notice(code="provider_made_room", message=answer.made_room))
         for search in answer.searches:
             self._show_search(search)
         if dropped and not hand_over:

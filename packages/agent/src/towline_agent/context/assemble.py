@@ -7,6 +7,7 @@ import msgspec
 
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Model, Request, ToolSpec
+from towline_agent.providers.room import START
 from towline_agent.tools.tool import Tool
 from towline_protocol import (
     Block,
@@ -56,6 +57,16 @@ class Assembler:
             chars += _count_chars(message.content)
         self._counted = messages, chars
         return chars // _CHARS_PER_TOKEN
+
+    def shown_tokens(self, messages: tuple[Message, ...], facts: Model) -> int:
+        """A rough count of what the model is shown of them.
+
+        A provider that makes room itself shows no more than fits, however much it is sent (A4.40).
+        """
+        tokens = self.tokens(messages)
+        if not facts.manages_context or facts.window is None:
+            return tokens
+        return min(tokens, int(facts.window * START))
 
     def request(
         self,
@@ -108,7 +119,7 @@ class Assembler:
         """Unset while the window is unknown, else what is left of it (A1.20)."""
         if facts.window is None:
             return None
-        left = facts.window - self._prefix_tokens - self.tokens(messages)
+        left = facts.window - self._prefix_tokens - self.shown_tokens(messages, facts)
         return max(_LEAST_TOKENS, min(_MAX_TOKENS, left, facts.output_cap or _MAX_TOKENS))
 
 

@@ -3,6 +3,9 @@
 Long results of calls that are no longer new are cut to their heads. If that is not enough, the
 model sums up all but the last part of the conversation, and the summary takes its place. Both end
 up in one `compacted` event; what the log holds is untouched.
+
+Where the provider makes room itself (A4.40) all this only stands by: it starts later, and cuts
+nothing, since the provider shows old results no longer anyway.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,12 +20,16 @@ from towline_agent.host import Host
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Model, Request, StepFailed, StepResult
 from towline_agent.providers.cost import answer_cost
+from towline_agent.providers.room import shown_from
 from towline_protocol import Compacted, Transcript
 
 __all__ = ["Compactor"]
 
 _TRIES: Final = 2
 """In a turn (A4.39): summaries asked for, and requests that did not fit."""
+_LATE: Final = 0.9
+"""Of the window: where a summary is asked for though the provider makes room itself (A4.40). It has
+had its chance at three quarters, and what is left is still enough to ask."""
 _CHARS_PER_TOKEN: Final = 4
 
 
@@ -65,14 +72,18 @@ class Compactor:
         if facts.window is None and not overflow:
             return None
         used = self._used(host.transcript, facts)
-        if not overflow and not should_compact(used, facts.window):
+        if not overflow and not _is_full(host.transcript, facts, used):
             return None
-        fill = self._fill(host.transcript, facts, used, overflow=overflow)
+        estimate = self._estimate(host.transcript, facts)
+        limit = facts.window or max(1, used)
+        if overflow:  # whatever was counted: it was too much, or by one who makes room himself
+            foreign = facts.window is not None and not facts.manages_context
+            used = max(used, limit, estimate if foreign else 0)
+        fill = self._fill(used, limit, estimate, facts)
         may_ask = self._tries < _TRIES
         if overflow and not may_ask:
             return _too_large(facts, fill, None)
-        entries = host.transcript.entries()
-        done = await self._compact(entries, facts, fill, ask if may_ask else None)
+        done = await self._compact(host.transcript, facts, fill, ask if may_ask else None)
         self._tries += overflow or done.asked
         if done.event is not None:
             host.emit(done.event)
@@ -95,9 +106,8 @@ class Compactor:
         """
         facts = self._plan.provider.model
         used = max(1, self._used(host.transcript, facts))
-        rate = used / max(1, self._estimate(host.transcript, facts))
-        fill = Fill(used, used, self._prefix_tokens(facts), rate)
-        done = await self._compact(host.transcript.entries(), facts, fill, ask)
+        fill = self._fill(used, used, self._estimate(host.transcript, facts), facts)
+        done = await self._compact(host.transcript, facts, fill, ask)
         if done.event is not None:
             host.emit(done.event)
         return done.event or done.failed
@@ -110,7 +120,10 @@ class Compactor:
         return self._estimate(transcript, facts)
 
     def _estimate(self, transcript: Transcript, facts: Model) -> int:
-        return self._prefix_tokens(facts) + self._assembler.tokens(transcript.messages())
+        messages = transcript.messages()
+        if facts.manages_context:
+            messages = messages[shown_from(messages, facts.name) :]
+        return self._prefix_tokens(facts) + self._assembler.tokens(messages)
 
     def _prefix_tokens(self, facts: Model) -> int:
         """Estimated tokens of what is sent before the conversation."""
@@ -120,22 +133,25 @@ class Compactor:
             self._prefix = facts, chars // _CHARS_PER_TOKEN
         return self._prefix[1]
 
-    def _fill(self, transcript: Transcript, facts: Model, used: int, *, overflow: bool) -> Fill:
+    def _fill(self, used: int, limit: int, estimate: int, facts: Model) -> Fill:
         used = max(1, used)
-        limit = facts.window or used
-        if overflow:
-            used = max(used, limit)  # whatever was counted: it was too much
-        rate = used / max(1, self._estimate(transcript, facts))
+        rate = used / max(1, estimate)
+        if facts.manages_context:  # it is counted without what the provider leaves out
+            rate = max(1.0, rate)
         return Fill(used, limit, self._prefix_tokens(facts), rate)
 
     async def _compact(
         self,
-        entries: tuple[Entry, ...],
+        transcript: Transcript,
         facts: Model,
         fill: Fill,
         ask: Callable[[Request], Awaitable[StepResult]] | None,
     ) -> "_Done":
-        cut = plan_cut(entries, fill)
+        entries = transcript.entries()
+        if facts.manages_context:
+            entries, cut = _shown(entries, facts), ()
+        else:
+            cut = plan_cut(entries, fill)
         after = fill.used - round(saved_by(entries, cut) * fill.rate)
         event = Compacted(cut=cut, before_tokens=fill.used, after_tokens=after) if cut else None
         if not should_compact(after, fill.limit):
@@ -157,6 +173,25 @@ class Compactor:
             price = answer_cost(facts, answer.usage)
             event = msgspec.structs.replace(event, model=facts.name, usage=answer.usage, cost=price)
         return _Done(event, asked=True, helped=summed is not None)
+
+
+def _is_full(transcript: Transcript, facts: Model, used: int) -> bool:
+    """Whether room must be made, by us.
+
+    A provider that makes room itself goes first: it has had its chance when it counted three
+    quarters of the window all the same (A4.40).
+    """
+    if not facts.manages_context:
+        return should_compact(used, facts.window)
+    counted = transcript.counted()
+    stuck = counted is not None and should_compact(counted[0], facts.window)
+    return stuck and should_compact(used, facts.window, _LATE)
+
+
+def _shown(entries: tuple[Entry, ...], facts: Model) -> tuple[Entry, ...]:
+    """The entries that the provider still reads; what it summed up stands in the first of them."""
+    firsts = tuple(messages[0] for _, messages in entries)
+    return entries[shown_from(firsts, facts.name) :]
 
 
 class _Done(msgspec.Struct, frozen=True):

@@ -5,11 +5,11 @@ from typing import Final
 import msgspec
 
 from towline_agent.context.assemble import estimate_tokens
+from towline_agent.providers.room import START
 from towline_protocol import CallId, File, Image, Message, ToolResult, block_text, cut_to_head
 
 __all__ = [
     "GOAL",
-    "START",
     "Entry",
     "Fill",
     "cut_entries",
@@ -21,8 +21,6 @@ __all__ = [
 Entry = tuple[str, tuple[Message, ...]]
 """What belongs together, as `Transcript.entries` gives it."""
 
-START: Final = 0.75
-"""Of the window: where compaction starts (A4.32)."""
 GOAL: Final = 0.5
 """Of the window: what compaction makes of it (A4.33)."""
 _STALE_CHARS: Final = 4_000
@@ -44,9 +42,15 @@ class Fill(msgspec.Struct, frozen=True):
     """Tokens for each one that is estimated: how far our estimates are off in this conversation."""
 
 
-def should_compact(used: int, window: int | None) -> bool:
-    """Whether so many tokens fill too much of a window; never when it is unknown (A4.32)."""
-    return window is not None and used >= window * START
+def should_compact(used: int, window: int | None, share: float = START) -> bool:
+    """Whether so many tokens fill too much of a window; never when it is unknown (A4.32).
+
+    Args:
+        used: Tokens.
+        window: Tokens that fit.
+        share: Of the window: how much is too much.
+    """
+    return window is not None and used >= window * share
 
 
 def plan_cut(entries: tuple[Entry, ...], fill: Fill) -> tuple[CallId, ...]:

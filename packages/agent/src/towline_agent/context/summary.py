@@ -6,10 +6,11 @@ import msgspec
 
 from towline_agent.context.assemble import Assembler, estimate_tokens
 from towline_agent.context.condense import condense
-from towline_agent.context.cut import GOAL, START, Entry, Fill, cut_entries
+from towline_agent.context.cut import GOAL, Entry, Fill, cut_entries
 from towline_agent.limits import cut_result
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Model, Request, StepAnswer
+from towline_agent.providers.room import START
 from towline_protocol import CallId, Compacted, Message, Text, ToolResult, block_text
 
 __all__ = ["SUMMARY_HEADING", "Span", "plan_summary", "sum_up"]

@@ -40,17 +40,41 @@ class Ability(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it sees images."""
     fast: bool = False
     """Whether it is cheap and quick enough for titles (A2.94)."""
+    manages_context: bool = False
+    """Whether its maker's own API makes room in its window (A4.40)."""
 
 
 _UNKNOWN: Final = Ability()
 
 
+def _claude_3(thinking: str, cap: int, *, fast: bool = False) -> Ability:
+    return Ability(thinking=thinking, output_cap=cap, images=True, fast=fast)
+
+
 def _claude(thinking: str, cap: int, *refuses: str, fast: bool = False) -> Ability:
-    return Ability(thinking=thinking, refuses=refuses, output_cap=cap, images=True, fast=fast)
+    return Ability(
+        thinking=thinking,
+        refuses=refuses,
+        output_cap=cap,
+        images=True,
+        fast=fast,
+        manages_context=True,
+    )
 
 
 def _gpt(thinking: str, cap: int, *refuses: str, fast: bool = False) -> Ability:
     return Ability(thinking=thinking, refuses=refuses, output_cap=cap, images=True, fast=fast)
+
+
+def _gpt_5(*, fast: bool = False) -> Ability:
+    return Ability(
+        thinking="effort",
+        refuses=_ALL_SAMPLING,
+        output_cap=128_000,
+        images=True,
+        fast=fast,
+        manages_context=True,
+    )
 
 
 def _gemini(thinking: str, cap: int, *, fast: bool = False) -> Ability:
@@ -65,11 +89,11 @@ def _grok(thinking: str, *refuses: str, images: bool = True, fast: bool = False)
 _ROWS: Final[tuple[tuple[str, Ability], ...]] = (
     # Anthropic. Sampling is gone from Opus 4.7 and Sonnet 5 on, a budget of thinking too.
     (r"claude-(?:[12]\b|instant|v\d)", Ability(thinking="none", output_cap=4096, images=False)),
-    (r"claude-3-haiku", _claude("none", 4096, fast=True)),
-    (r"claude-3-(?:opus|sonnet)", _claude("none", 4096)),
-    (r"claude-3-5-haiku", _claude("none", 8192, fast=True)),
-    (r"claude-3-5", _claude("none", 8192)),
-    (r"claude-3-7", _claude("budget", 64_000)),
+    (r"claude-3-haiku", _claude_3("none", 4096, fast=True)),
+    (r"claude-3-(?:opus|sonnet)", _claude_3("none", 4096)),
+    (r"claude-3-5-haiku", _claude_3("none", 8192, fast=True)),
+    (r"claude-3-5", _claude_3("none", 8192)),
+    (r"claude-3-7", _claude_3("budget", 64_000)),
     (r"claude-opus-4(?:-[01])?$", _claude("budget", 32_000)),
     (r"claude-haiku-4", _claude("budget", 64_000, fast=True)),
     (r"claude-(?:opus-4-5|sonnet-4(?:-[05])?)$", _claude("budget", 64_000)),
@@ -83,11 +107,8 @@ _ROWS: Final[tuple[tuple[str, Ability], ...]] = (
     (r"o3-mini", Ability(thinking="effort", refuses=_ALL_SAMPLING, output_cap=100_000)),
     (r"(?:o[134]\b|codex-mini)", _gpt("effort", 100_000, *_ALL_SAMPLING)),
     (r"gpt-(?:\d+(?:-\d+)?-)?chat|chatgpt", _gpt("none", 16_384)),
-    (
-        r"gpt-(?:[5-9]|\d\d)(?!\d).*(?:mini|nano|luna)",
-        _gpt("effort", 128_000, *_ALL_SAMPLING, fast=True),
-    ),
-    (r"gpt-(?:[5-9]|\d\d)(?!\d)", _gpt("effort", 128_000, *_ALL_SAMPLING)),
+    (r"gpt-(?:[5-9]|\d\d)(?!\d).*(?:mini|nano|luna)", _gpt_5(fast=True)),
+    (r"gpt-(?:[5-9]|\d\d)(?!\d)", _gpt_5()),
     (r"gpt-4-1-(?:mini|nano)", _gpt("none", 32_768, fast=True)),
     (r"gpt-4-1(?!\d)", _gpt("none", 32_768)),
     (r"gpt-4o-mini", _gpt("none", 16_384, fast=True)),

@@ -89,6 +89,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is cheap and quick enough for titles (A2.94)."""
     images: bool | None = None
     """Whether it sees pictures; `None` when unknown."""
+    manages_context: bool = False
+    """Whether the provider makes room in the window itself (A4.40). Each of ours says so of the
+    model that it was made for."""
 
     @property
     def name(self) -> str:
@@ -205,6 +208,11 @@ class StepAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What was odd but did no harm, for people (A1.19)."""
     searches: tuple[SearchArtifact, ...] = ()
     """What the provider's own search found (A2.63)."""
+    made_room: str = ""
+    """How the provider made room in the window, for people (A4.40); empty when it did not."""
+    used: int | None = None
+    """Tokens that the conversation takes from now on, estimated, where it has shrunk since `usage`
+    was counted; `None` for what that says."""
 
 
 class StepFailed(msgspec.Struct, frozen=True, kw_only=True):

@@ -102,7 +102,10 @@ def _responses(asked: Asked, options: dict[str, Any]) -> Provider:
 def _anthropic(asked: Asked, options: dict[str, Any]) -> Provider:
     from towline_agent.providers.anthropic.provider import Anthropic
 
-    return Anthropic(asked.facts.id, flags=asked.vendor.messages, **options)
+    flags = asked.vendor.messages
+    if asked.moved:  # a server that stands in for it may refuse what it does not know
+        flags = msgspec.structs.replace(flags, clears_results=False)
+    return Anthropic(asked.facts.id, flags=flags, **options)
 
 
 def _gemini(asked: Asked, options: dict[str, Any]) -> Provider:

@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from towline_agent.providers.anthropic.flags import OFFICIAL_FLAGS as CLAUDE_FLAGS
 from towline_agent.providers.anthropic.flags import AnthropicFlags
 from towline_agent.providers.openai_chat.flags import (
     AZURE_FLAGS,
@@ -86,7 +87,7 @@ VENDORS: Final[dict[str, Vendor]] = {
             default_model="claude-opus-5-5",
             # its compatible endpoint ignores both
             flags=ChatFlags(effort=None, schema_output=False),
-            messages=AnthropicFlags(),
+            messages=CLAUDE_FLAGS,
         ),
         Vendor(
             name="openai",

@@ -15,6 +15,7 @@ from towline_agent.providers.anthropic.events import (
 from towline_agent.providers.anthropic.usage import UsageCount
 from towline_agent.providers.anthropic.vendor_blocks import VENDOR_MAX_CHARS, VendorLog
 from towline_agent.providers.base import Piece, StepAnswer, StepFailed, StepResult
+from towline_agent.providers.counts import read_count
 from towline_agent.providers.errors import (
     Peer,
     body_error,
@@ -24,7 +25,8 @@ from towline_agent.providers.errors import (
     too_long_error,
     value_error,
 )
-from towline_agent.providers.json_value import UNREADABLE
+from towline_agent.providers.json_value import UNREADABLE, as_object, as_objects
+from towline_agent.providers.room import CLEARED
 from towline_agent.providers.surrogates import mend
 from towline_protocol import SseEvent, Usage
 
@@ -61,6 +63,7 @@ class MessagesDecoder:
         self._vendor = VendorLog()
         self._earlier = Usage()  # of the responses before a pause
         self._continuations = 0
+        self._cleared = False
         self._notices = Notices()
         self._error: ProviderError | None = None
         self._begin_response()
@@ -108,6 +111,7 @@ class MessagesDecoder:
             self._break(document_error(self._peer, body))
             return
         self._begin(message)
+        self._take_room(message.get("context_management"))
         self._take_stop(message.get("stop_reason"), message.get("stop_details"))
         self._blocks.stop_all()
         self._check_size()
@@ -138,6 +142,7 @@ class MessagesDecoder:
             usage=usage,
             notices=self._notices.all(),
             searches=self._vendor.searches(),
+            made_room=CLEARED if self._cleared else "",
         )
 
     def fail(self, error: ProviderError) -> StepResult:
@@ -210,6 +215,7 @@ class MessagesDecoder:
             self._begin(cast("_Json", found.message))
         elif kind == "message_delta":
             self._count.take(found.usage)
+            self._take_room(found.context_management)
             if found.delta is not None:
                 self._take_stop(found.delta.stop_reason, found.delta.stop_details)
         elif kind == "message_stop":
@@ -240,6 +246,12 @@ class MessagesDecoder:
         why: Any = cast("_Json", details).get("explanation") if isinstance(details, dict) else None
         if isinstance(why, str) and why:
             self._notices.add(f"The provider refused: {mend(why[:_REASON_MAX])}")
+
+    def _take_room(self, management: Any) -> None:
+        """Take in whether results of calls were left out of what the model was shown (A4.40)."""
+        if management is not None:
+            edits = as_objects(as_object(management).get("applied_edits"))
+            self._cleared |= any(read_count(edit.get("cleared_tool_uses")) for edit in edits)
 
     def _check_size(self) -> None:
         """Whether the answer has become too much; one that is whole by now is not spoilt by it."""

@@ -12,6 +12,7 @@ from towline_agent.providers.anthropic.thinking import ThinkingPlan, plan_thinki
 from towline_agent.providers.base import Model, Request, ToolSpec
 from towline_agent.providers.endpoint import Encoded
 from towline_agent.providers.fragments import to_json
+from towline_agent.providers.room import start_tokens
 from towline_protocol import Message, block_text
 
 __all__ = ["encode_request"]
@@ -22,6 +23,11 @@ _LONG: Final = {"type": "ephemeral", "ttl": "1h"}
 _LEAST_TOP_P: Final = 0.95
 """With thinking the API refuses less."""
 _WEB_SEARCH: Final = "web_search"
+_NEWEST: Final = 16
+"""Results that are always shown: so many calls run together (A4.14), and a model that was not shown
+what it has just asked for would ask again."""
+_WORTH: Final = 0.1
+"""Of the window that must be won: what was cached behind a result that goes is paid for again."""
 
 
 def encode_request(
@@ -56,6 +62,7 @@ def encode_request(
     if plan.thinking is not None:
         body["thinking"] = plan.thinking
     body.update(_output(request, flags, plan, notices))
+    body.update(_room(model))
     history = history or HistoryEncoder(model, flags)
     written, left_out = history.encode(messages, request.trailing, paused=paused)
     notices.update(left_out)
@@ -63,6 +70,19 @@ def encode_request(
         body=b"".join((to_json(body)[:-1], b',"messages":[', written, b"]}")),
         notices=tuple(notices),
     )
+
+
+def _room(model: Model) -> _Json:
+    """What is to be left out of a long conversation: the same in every request (A4.5, A4.40)."""
+    if not model.manages_context or model.window is None:
+        return {}
+    edit = {
+        "type": "clear_tool_uses_20250919",
+        "trigger": {"type": "input_tokens", "value": start_tokens(model)},
+        "keep": {"type": "tool_uses", "value": _NEWEST},
+        "clear_at_least": {"type": "input_tokens", "value": int(_WORTH * model.window)},
+    }
+    return {"context_management": {"edits": [edit]}}
 
 
 def _split_system(messages: tuple[Message, ...]) -> tuple[list[str], tuple[Message, ...]]:

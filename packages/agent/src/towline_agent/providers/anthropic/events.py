@@ -59,6 +59,8 @@ class MessageEvent(msgspec.Struct, gc=False):
     """The message that begins."""
     usage: Any = None
     """Token counts so far."""
+    context_management: Any = None
+    """What was left out of the conversation to make room."""
     error: Any = None
     """What went wrong."""
 
@@ -88,6 +90,7 @@ def read_again(data: bytes) -> MessageEvent | None:
         content_block=found.get("content_block"),
         message=found.get("message"),
         usage=found.get("usage"),
+        context_management=found.get("context_management"),
         error=found.get("error"),
     )
 

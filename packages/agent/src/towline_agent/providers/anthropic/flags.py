@@ -7,7 +7,14 @@ import msgspec
 
 from towline_agent.providers.abilities import plain_name
 
-__all__ = ["BUDGETS", "EFFORTS", "AnthropicFlags", "ClaudeQuirks", "claude_quirks"]
+__all__ = [
+    "BUDGETS",
+    "EFFORTS",
+    "OFFICIAL_FLAGS",
+    "AnthropicFlags",
+    "ClaudeQuirks",
+    "claude_quirks",
+]
 
 EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 """All efforts of the API, weakest first."""
@@ -43,6 +50,13 @@ class AnthropicFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it can hold an answer to a JSON Schema."""
     web_search: str | None = "web_search_20250305"
     """The version of its own web search (A2.62); `None` when it has none."""
+    clears_results: bool = False
+    """Whether it leaves old results of calls out of what the model is shown, when it is asked to
+    (A4.40). Only Anthropic's own host is known to."""
+
+
+OFFICIAL_FLAGS: Final = AnthropicFlags(clears_results=True)
+"""Anthropic's own host."""
 
 
 class ClaudeQuirks(msgspec.Struct, frozen=True, kw_only=True):

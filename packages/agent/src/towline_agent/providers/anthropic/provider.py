@@ -1,7 +1,9 @@
 """A provider that speaks Anthropic's Messages API."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -9,12 +11,20 @@ from towline_agent.host import Clock
 from towline_agent.providers.abilities import ability_of
 from towline_agent.providers.anthropic.decode import MessagesDecoder
 from towline_agent.providers.anthropic.encode import encode_request
-from towline_agent.providers.anthropic.flags import AnthropicFlags
+from towline_agent.providers.anthropic.flags import OFFICIAL_FLAGS, AnthropicFlags
 from towline_agent.providers.anthropic.history import HistoryEncoder
 from towline_agent.providers.anthropic.thinking import plan_thinking
-from towline_agent.providers.base import Model, Piece, Request, StepAnswer, StepResult
+from towline_agent.providers.base import (
+    Model,
+    Piece,
+    Request,
+    StepAnswer,
+    StepFailed,
+    StepResult,
+)
 from towline_agent.providers.credential import Credential
 from towline_agent.providers.endpoint import Endpoint
+from towline_agent.providers.room import managed
 from towline_agent.providers.transport import Transport
 from towline_protocol import Message
 
@@ -24,6 +34,8 @@ _OFFICIAL_URL: Final = "https://api.anthropic.com/v1"
 _VERSION: Final = "2023-06-01"
 _BETA: Final = "anthropic-beta"
 _INTERLEAVED: Final = "interleaved-thinking-2025-05-14"
+_CLEARS: Final = "context-management-2025-06-27"
+_NO_CLEARING: Final = re.compile(r"context[_-]management|clear_tool_uses", re.IGNORECASE)
 
 
 class Anthropic:
@@ -41,7 +53,7 @@ class Anthropic:
         base_url: The address, as people paste it (A2.77, A2.78).
         provider: The provider's name, for messages and for `provider/model`.
         facts: What is known of the model; `None` for what its name says.
-        flags: How this gateway speaks.
+        flags: How this gateway speaks; `None` goes by its host.
         stream: Whether answers are streamed (A2.4).
         extra_headers: Sent with every request; `anthropic-beta` is added to ours.
         known_models: What `models` returns when the address cannot be asked.
@@ -73,15 +85,15 @@ class Anthropic:
         clock: Clock | None = None,
         suggested_model: str | None = None,
     ) -> None:
-        self._flags = flags or AnthropicFlags()
         headers = {name.lower(): value for name, value in (extra_headers or {}).items()}
         betas: Any = headers.get(_BETA)
         self._betas = headers.pop(_BETA, "") if isinstance(betas, str) else ""
+        bearer = flags is not None and flags.bearer
         self._endpoint = Endpoint(
             facts or _known(provider, model),
             base_url=base_url,
             api_key=api_key,
-            key_header="authorization" if self._flags.bearer else "x-api-key",
+            key_header="authorization" if bearer else "x-api-key",
             headers={"anthropic-version": _VERSION, **headers},
             known_models=known_models,
             key_setting=key_setting,
@@ -91,7 +103,8 @@ class Anthropic:
             clock=clock,
             suggested_model=suggested_model,
         )
-        self.model = self._endpoint.model
+        self._flags = flags or _host_flags(self._endpoint.url)
+        self.model = managed(self._endpoint.model, offered=self._flags.clears_results)
         """The model and what is known of it."""
         self.is_ours = type(self) is Anthropic and self._endpoint.is_ours
         """Whether a step runs no code but ours, so that it needs no task of its own."""
@@ -104,10 +117,15 @@ class Anthropic:
     async def step(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
         """Send one request and read its answer; see `Provider`.
 
-        An answer that pauses is asked for again until it is whole (A2.39).
+        An answer that pauses is asked for again until it is whole (A2.39). A request goes again at
+        once where a model that should leave old results out is refused for it (A4.40).
         """
         decoder = MessagesDecoder(self._endpoint.peer, on_piece)
         result = await self._ask(request, decoder)
+        if self.model.manages_context and _NO_CLEARING.search(_refusal(result)):
+            self.model = msgspec.structs.replace(self.model, manages_context=False)
+            decoder = MessagesDecoder(self._endpoint.peer, on_piece)
+            result = await self._ask(request, decoder)
         while decoder.paused and isinstance(result, StepAnswer):
             so_far = Message("assistant", result.content, model=self.model.name)
             decoder.resume()
@@ -150,7 +168,22 @@ class Anthropic:
         plan = plan_thinking(request, self.model, self._flags)
         if plan.interleaved and self._flags.interleaved and _INTERLEAVED not in self._betas:
             betas.append(_INTERLEAVED)
+        if self.model.manages_context and _CLEARS not in self._betas:
+            betas.append(_CLEARS)
         return {_BETA: ",".join(betas)} if betas else {}
+
+
+def _host_flags(url: str) -> AnthropicFlags:
+    """How a host speaks that nobody describes; one of others gets only what the API itself has."""
+    official = urlsplit(url).hostname == urlsplit(_OFFICIAL_URL).hostname
+    return OFFICIAL_FLAGS if official else AnthropicFlags()
+
+
+def _refusal(result: StepResult) -> str:
+    """Why a request was refused before anything was said; empty when it was not."""
+    if not isinstance(result, StepFailed) or result.streamed:
+        return ""
+    return result.error.message if result.error.reason == "request_rejected" else ""
 
 
 def _known(provider: str, model: str) -> Model:

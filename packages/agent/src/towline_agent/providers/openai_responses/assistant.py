@@ -110,9 +110,13 @@ class _Items:
             self._close()
             self._head = {**self._named(raw, place), "role": "assistant"}
             self._parts = iter(as_objects(raw.get("content")))
-        elif (self._ids and place not in self._wire.repeated) or raw.get("encrypted_content"):
+        elif self._replay if raw.get("encrypted_content") else self._is_known(place):
             self._close()
             self._out.append(self._named(raw, place))
+
+    def _is_known(self, place: int) -> bool:
+        """Whether the vendor finds an item by its id, which is all there is of it."""
+        return self._ids and place not in self._wire.repeated
 
     def _is_unanswered(self, raw: _Json) -> bool:
         """Whether it is a vendor's call that waits for a client's answer: nobody gave one."""

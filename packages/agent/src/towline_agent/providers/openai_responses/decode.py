@@ -27,6 +27,7 @@ from towline_agent.providers.openai_responses.kept import KeptItems
 from towline_agent.providers.openai_responses.search import SEARCH_CALL, found_searches
 from towline_agent.providers.openai_responses.usage import read_usage
 from towline_agent.providers.openai_responses.writing import ItemWriter
+from towline_agent.providers.room import COMPACTION
 from towline_agent.providers.surrogates import mend
 from towline_protocol import Block, Opaque, SearchArtifact, SseEvent, Usage
 
@@ -37,6 +38,8 @@ _Json = dict[str, Any]
 _DONE: Final = b"[DONE]"
 _MAX_STATUS: Final = 80
 """Characters of an unknown status that are shown."""
+_CHARS_PER_TOKEN: Final = 4
+"""The usual estimate (A3.28)."""
 _TEXT_DELTA: Final = "response.output_text.delta"
 _TAKES: Final[dict[str, Callable[[ItemWriter, Event], None]]] = {
     "response.refusal.delta": ItemWriter.add_refusal,
@@ -147,6 +150,7 @@ class ResponsesDecoder:
                 usage=usage,
             )
         content = self._content()
+        made_room, used = self._room_made(usage)
         return StepAnswer(
             content=content,
             stop_reason=self._stop_reason(),
@@ -154,6 +158,8 @@ class ResponsesDecoder:
             usage=usage,
             notices=tuple(self._notices),
             searches=self._searches(),
+            made_room=made_room,
+            used=used,
         )
 
     def fail(self, error: ProviderError) -> StepResult:
@@ -240,6 +246,21 @@ class ResponsesDecoder:
             Opaque(dialect=DIALECT) if isinstance(block, Opaque) and not block.raw else block
             for block in content
         )
+
+    def _room_made(self, usage: Usage) -> tuple[str, int | None]:
+        """What to tell of a conversation that the vendor summed up, and how large it is by now.
+
+        The counts are of what was read before: the next request says how large it has become.
+        """
+        kept = [item.latest for item in self._writer.items.all if item.kind == COMPACTION]
+        sizes = [len(as_text(item.get("encrypted_content"))) for item in kept]
+        if not any(sizes):
+            return "", None
+        told = (
+            f"The provider summed up the conversation so far, {usage.input + usage.cache_read:,} "
+            "tokens, to make room; what is kept here is whole."
+        )
+        return told, usage.output + sizes[-1] // _CHARS_PER_TOKEN
 
     def _searches(self) -> tuple[SearchArtifact, ...]:
         items = self._writer.items.all

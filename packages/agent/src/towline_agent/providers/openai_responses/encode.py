@@ -12,6 +12,7 @@ from towline_agent.providers.endpoint import Encoded
 from towline_agent.providers.fragments import to_json
 from towline_agent.providers.openai_responses.flags import ResponsesFlags
 from towline_agent.providers.openai_responses.history import HistoryEncoder
+from towline_agent.providers.room import COMPACTION, start_tokens
 
 __all__ = ["encode_request"]
 
@@ -21,6 +22,8 @@ _ENCRYPTED: Final = "reasoning.encrypted_content"
 _SOURCES: Final = "web_search_call.action.sources"
 _SEARCH: Final = "web_search"
 _ANSWER_NAME: Final = "answer"
+_LEAST_THRESHOLD: Final = 1_000
+"""The API takes no smaller one."""
 _KEY_MAX: Final = 64
 """Characters of a cache key that the API takes."""
 
@@ -84,7 +87,14 @@ class _Controls:
             body["text"] = {"format": schema}
         if request.cache_key and flags.cache_key:
             body["prompt_cache_key"] = _short_key(request.cache_key)
+        if self._model.manages_context:
+            threshold = max(_LEAST_THRESHOLD, start_tokens(self._model, self._set_aside()))
+            body["context_management"] = [{"type": COMPACTION, "compact_threshold": threshold}]
         return body
+
+    def _set_aside(self) -> int:
+        """Tokens that OpenAI keeps free for the answer: all that the model could say."""
+        return self._model.output_cap or 0
 
     def _takes(self, control: str, known: bool) -> bool:
         """Whether a control may be sent; else there is a notice (A1.19)."""

@@ -66,6 +66,9 @@ class ResponsesFlags(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it takes `prompt_cache_key` (A2.29)."""
     item_ids: bool = True
     """Whether items go back under the ids that they came with."""
+    compacts: bool = False
+    """Whether it sums a long conversation up when it is asked to (A4.40). Only OpenAI's own host is
+    known to."""
     result_parts: bool = True
     """Whether a tool's result may hold pictures and files; else these follow in a message."""
 
@@ -90,7 +93,11 @@ def _bare(name: str) -> str:
 
 
 OFFICIAL_FLAGS: Final = ResponsesFlags(
-    summary="auto", efforts=_OPENAI_EFFORTS, least_tokens=16, search_sources=True
+    summary="auto",
+    efforts=_OPENAI_EFFORTS,
+    least_tokens=16,
+    search_sources=True,
+    compacts=True,
 )
 """OpenAI's own host."""
 

@@ -12,6 +12,7 @@ from towline_agent.providers.openai_responses.assistant import assistant_items
 from towline_agent.providers.openai_responses.flags import ResponsesFlags
 from towline_agent.providers.openai_responses.items import MESSAGE
 from towline_agent.providers.openai_responses.wire import WireIds
+from towline_agent.providers.room import shown_from
 from towline_protocol import File, Image, Message, Text, ToolCall, ToolResult
 
 __all__ = ["HistoryEncoder"]
@@ -41,10 +42,12 @@ class HistoryEncoder:
     def encode(self, request: Request) -> bytes:
         """The items of a request, joined by commas, the same from step to step (A4.5).
 
-        The last message carries the trailing words, which the next request does not repeat.
+        The last message carries the trailing words, which the next request does not repeat. What
+        the vendor has summed up is left out: it would be read, and paid for, all the same (A4.40).
         """
-        encoded, ids = self._prefixes.encode(request.messages[:-1])
-        last = [item for message in request.messages[-1:] for item in self._items(ids, message)]
+        messages = self._needed(request.messages)
+        encoded, ids = self._prefixes.encode(messages[:-1])
+        last = [item for message in messages[-1:] for item in self._items(ids, message)]
         if request.trailing:
             _add_trailing(last, request.trailing)
         return b",".join(part for part in (encoded, *map(to_json, last)) if part)
@@ -53,6 +56,14 @@ class HistoryEncoder:
         """What was left out, and why, since this was asked last."""
         told, self._notices = self._notices, []
         return told
+
+    def _needed(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The messages from the newest summary of the vendor on, and what a system said before."""
+        first = shown_from(messages, self._model) if self._replay else 0
+        if not first:
+            return messages
+        said = (message for message in messages[:first] if message.role == "system")
+        return (*said, *messages[first:])
 
     def _add(self, ids: WireIds, messages: tuple[Message, ...]) -> bytes:
         items = [item for message in messages for item in self._items(ids, message)]

@@ -15,6 +15,7 @@ from towline_agent.providers.openai_responses.decode import ResponsesDecoder
 from towline_agent.providers.openai_responses.encode import encode_request
 from towline_agent.providers.openai_responses.flags import GATEWAY_FLAGS, ResponsesFlags
 from towline_agent.providers.openai_responses.history import HistoryEncoder
+from towline_agent.providers.room import managed
 from towline_agent.providers.transport import Transport
 
 __all__ = ["OpenAIResponses"]
@@ -35,6 +36,7 @@ _NO_ENCRYPTION: Final = re.compile(
     r"encrypted content is not supported|reasoning\.encrypted_content|['\"`]include\b",
     re.IGNORECASE,
 )
+_NO_COMPACTION: Final = re.compile(r"context_management|compact_threshold", re.IGNORECASE)
 _UNREADABLE: Final = re.compile(r"encrypted[ _]content", re.IGNORECASE)
 
 
@@ -50,7 +52,8 @@ class OpenAIResponses:
 
     A request is sent again at once, in another form, where the vendor refuses something that was
     no part of the question: summaries of thinking for accounts that may not have them, encrypted
-    thinking from models that give none, and old thinking that another account's key encrypted.
+    thinking from models that give none, old thinking that another account's key encrypted, and
+    summing up for models that are not summed up.
 
     Args:
         model: The provider's own name of the model.
@@ -103,11 +106,11 @@ class OpenAIResponses:
             clock=clock,
             suggested_model=suggested_model,
         )
-        self.model = self._endpoint.model
+        self._flags = flags or _host_flags(self._endpoint.url)
+        self.model = managed(self._endpoint.model, offered=self._flags.compacts)
         """The model and what is known of it."""
         self.is_ours = type(self) is OpenAIResponses and self._endpoint.is_ours
         """Whether a step runs no code but ours, so that it needs no task of its own."""
-        self._flags = flags or _host_flags(self._endpoint.url)
         self._stream = stream and not self._flags.no_stream
         self._history = HistoryEncoder(self.model.name, self._flags)
         self._reasons = False  # the model was seen to reason
@@ -165,6 +168,8 @@ class OpenAIResponses:
             self._flags = msgspec.structs.replace(flags, summary=None)
         elif flags.encrypted and _NO_ENCRYPTION.search(words):
             self._flags = msgspec.structs.replace(flags, encrypted=False)
+        elif self.model.manages_context and _NO_COMPACTION.search(words):
+            self.model = msgspec.structs.replace(self.model, manages_context=False)
         else:
             return False
         return True
