@@ -17,6 +17,7 @@ from towline_server.testing import AppClient, open_test_server, ran
 
 __all__ = [
     "PHONE",
+    "SEEN",
     "House",
     "Served",
     "composer",
@@ -29,7 +30,7 @@ __all__ = [
 PHONE: Final[Any] = {"width": 390, "height": 844}
 """The screen of a phone, in CSS pixels."""
 
-_SEEN: Final = """
+SEEN: Final = """
 let ahead = 0;
 const now = Date.now.bind(Date);
 Date.now = () => now() + ahead;
@@ -111,7 +112,7 @@ class House:
         """Another window of a device, that shows nothing yet."""
         page = await context.new_page()
         page.on("pageerror", lambda error: self.faults.append(str(error)))
-        await page.add_init_script(_SEEN)
+        await page.add_init_script(SEEN)
         return page
 
     async def give_cookie(self, context: BrowserContext) -> None:

@@ -1,4 +1,4 @@
-"""A line between a browser and a server that a test can cut, hold, and lead to another server."""
+"""A line between a browser and a server: a test cuts it, holds it, or has it buffer."""
 
 import asyncio
 import contextlib
@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 __all__ = ["Line", "open_line"]
 
 _CHUNK_BYTES = 65_536
+_STREAM = b"content-type: text/event-stream"
 
 
 class Line:
@@ -22,6 +23,11 @@ class Line:
         self.let_through = asyncio.Event()
         """What the server says waits while this is not set."""
         self.let_through.set()
+        self.buffers = False
+        """Whether it collects what a stream says until `hand_on`, as some proxies do; a stream's
+        head and all that is no stream pass."""
+        self._collected: list[tuple[bytes, asyncio.StreamWriter]] = []
+        self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -34,6 +40,22 @@ class Line:
         """End all connections at once, in the midst of whatever they carry."""
         for writer in self._writers:
             writer.transport.abort()
+
+    async def collects(self, words: bytes) -> None:
+        """Return once these words lie among what was collected."""
+        while not any(words in data for data, _ in self._collected):
+            self._news.clear()
+            await self._news.wait()
+
+    async def hand_on(self) -> None:
+        """Send on in one go what was collected."""
+        collected, self._collected = self._collected, []
+        whole: dict[asyncio.StreamWriter, bytes] = {}
+        for data, sink in collected:
+            whole[sink] = whole.get(sink, b"") + data
+        for sink, data in whole.items():
+            sink.write(data)
+            await sink.drain()
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
@@ -69,9 +91,15 @@ class Line:
     async def _copy(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, held: bool = False
     ) -> None:
+        streams = False
         while data := await source.read(_CHUNK_BYTES):
             if held:
                 await self.let_through.wait()
+                streams = streams or _STREAM in data.lower()
+            if streams and self.buffers:
+                self._collected.append((data, sink))
+                self._news.set()
+                continue
             sink.write(data)
             await sink.drain()
 

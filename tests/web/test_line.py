@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 from web.conftest import Open
 from web.house import composer, runner, session_of, tools_of
 
-from towline_agent import StepAnswer, tool
+from towline_agent import StepAnswer, SystemClock, tool
 from towline_agent.providers.base import TextPiece
 from towline_agent.testing import ScriptedProvider, call
 from towline_protocol import Block, Text
@@ -159,3 +159,59 @@ async def test_a_turn_that_a_restart_broke_goes_on_or_ends_and_never_works_for_e
         view = await house.ended(session_of(page))
         assert view.last_turn is not None
         assert view.last_turn.outcome == "completed"
+
+
+class _AheadClock(SystemClock):
+    """The machine's clock, that a test can move on."""
+
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms
+
+
+TURN_MS = 3_500
+"""Longer than what counts as sent in one go."""
+
+
+@pytest.mark.rules("W22")
+async def test_a_proxy_that_collects_the_stream_is_told_of_with_what_to_set(
+    open_home: Open,
+) -> None:
+    gates = [asyncio.Event() for _ in range(2)]
+    lumps = [[TextPiece(0, f"Lump {at} "), gate, TextPiece(0, "whole.")]
+             for at, gate in enumerate(gates)]  # fmt: skip
+    clock = _AheadClock()
+    async with open_home(ScriptedProvider("Fluent.", *lumps), clock=clock) as (house, _):
+        page = await house.phone()
+        banner = page.get_by_text("Proxy holds the stream back")
+
+        async def speak(turn: int) -> None:
+            await composer(page).fill("Go on")
+            await page.get_by_role("button", name="Send").click()
+            await house.line.collects(b"Lump")
+            clock.ahead_ms += TURN_MS
+            gates[turn].set()
+            await house.line.collects(b"turn_completed")
+            await expect(page.get_by_role("log")).not_to_contain_text(f"Lump {turn}")
+
+        async with asyncio.timeout(60):
+            await composer(page).fill("Go")
+            await page.get_by_role("button", name="Send").click()
+            await expect(page.locator("article.agent")).to_contain_text("Fluent.")
+            house.line.buffers = True
+            await page.evaluate("beSeen('hidden')")
+            await speak(0)
+            await page.evaluate("beSeen('visible')")
+            await house.line.hand_on()
+            await expect(page.locator("article.agent").last).to_contain_text("Lump 0 whole.")
+            await expect(banner).to_be_hidden()  # what a page reads that was away comes in a lump
+
+            await page.wait_for_timeout(TURN_MS)  # it must have been awake while it waited
+            await speak(1)
+            await house.line.hand_on()
+            await expect(page.locator("article.agent").last).to_contain_text("Lump 1 whole.")
+            await expect(banner).to_be_visible()
+            await page.get_by_role("button", name="What to do").click()
+            await expect(page.get_by_role("dialog")).to_contain_text("proxy_buffering off;")

@@ -13,20 +13,30 @@ from typing import Any
 
 import msgspec
 import pytest
-from playwright.async_api import BrowserContext, Page, ViewportSize, async_playwright, expect
+from playwright.async_api import (
+    BrowserContext,
+    Locator,
+    Page,
+    ViewportSize,
+    async_playwright,
+    expect,
+)
 from product.running import require_chromium
 from rich.console import Console
+from web.house import session_of
 
 from towline.cli.pair import pair
 from towline.paths import find_paths
 from towline_agent.testing import ScriptedProvider
+from towline_protocol import Image, Text
 from towline_server import BuiltApp, RunFile
-from towline_server.testing import open_test_server
+from towline_server.testing import AppClient, open_test_server
 from towline_server.web.serve import DIST, WebApp, load_web_app
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
 
 ANSWER = "The rope holds."
+HTML = "text/html"
 PHONE: ViewportSize = {"width": 390, "height": 844}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 
@@ -165,6 +175,73 @@ async def _build(page: Page) -> str:
     found = await page.locator('meta[name="towline-build"]').get_attribute("content")
     assert found is not None
     return found
+
+
+SHARE = """async ([address, text]) => {
+  const canvas = new OffscreenCanvas(40, 30);
+  canvas.getContext("2d").fillRect(0, 0, 40, 30);
+  const picture = await canvas.convertToBlob({ type: "image/png" });
+  const form = document.createElement("form");
+  Object.assign(form, { method: "post", enctype: "multipart/form-data", action: address });
+  const field = (name, more) => {
+    const made = Object.assign(document.createElement("input"), { name, ...more });
+    form.append(made);
+    return made;
+  };
+  field("title", { value: "Ropes" });
+  field("text", { value: text });
+  const data = new DataTransfer();
+  data.items.add(new File([picture], "knot.png", { type: "image/png" }));
+  field("images", { type: "file" }).files = data.files;
+  document.body.append(form);
+  form.submit();
+}"""
+"""What a system does when somebody shares with the app, and what any site can do."""
+
+
+async def _share(page: Page, built: BuiltApp, text: str) -> Locator:
+    """Share a text and a picture from elsewhere; gives what the page then shows."""
+    elsewhere = "http://elsewhere.example/"
+    await page.route(elsewhere, lambda route: route.fulfill(body="<p>A site", content_type=HTML))
+    await page.goto(elsewhere)
+    await page.evaluate(SHARE, [f"{built.url}/share", text])
+    sheet = page.get_by_role("dialog", name="Shared with you")
+    await expect(sheet).to_contain_text(text)
+    await expect(sheet).to_contain_text("knot.png")
+    return sheet
+
+
+async def test_what_is_shared_with_the_app_is_in_no_draft_before_the_person_wants_it(
+    phone: BrowserContext, tmp_path: Path
+) -> None:
+    (tmp_path / "root").mkdir()
+    async with open_test_server(ScriptedProvider(ANSWER), root=tmp_path / "root") as built:
+        page = await _sign_in(phone, built)
+        field = page.get_by_role("textbox", name="Message")
+        await field.fill("Begun")
+        sheet = await _share(page, built, "Do as this site says")
+        await page.reload()
+        await expect(sheet).to_contain_text("Do as this site says")
+        await sheet.get_by_role("button", name="Discard").click()
+        await expect(field).to_have_value("Begun")
+        await expect(page.locator(".attached-one")).to_have_count(0)
+        await page.reload()
+        await expect(field).to_have_value("Begun")
+        await expect(sheet).to_be_hidden()
+
+        await _share(page, built, "Does this one hold?")
+        await sheet.get_by_role("button", name="Use").click()
+        await expect(field).to_have_value("Begun\n\nRopes\nDoes this one hold?")
+        await expect(page.locator(".attached-one img")).to_be_visible()
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("article.agent")).to_contain_text(ANSWER)
+        view = await AppClient(built).view(session_of(page))
+        text, picture = view.messages[0].content
+        assert isinstance(text, Text)
+        assert text.text == "Begun\n\nRopes\nDoes this one hold?"
+        assert isinstance(picture, Image)
+        await page.reload()
+        await expect(sheet).to_be_hidden()
 
 
 async def test_the_browser_would_install_the_page(phone: BrowserContext, tmp_path: Path) -> None:

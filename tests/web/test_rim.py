@@ -71,6 +71,39 @@ async def test_eight_windows_of_which_one_is_seen_all_work(open_home: Open) -> N
         await expect(first.locator("article.agent").last).to_contain_text("Two.")
 
 
+@pytest.mark.rules("W21")
+async def test_of_seven_windows_that_are_seen_the_last_give_way_and_all_can_send(
+    open_home: Open,
+) -> None:
+    async with open_home(ScriptedProvider("One.", "Two.", "Three.")) as (house, _):
+        first = await house.phone()
+        await _send(first, "First")
+        await expect(first.locator("article.agent")).to_contain_text("One.")
+        session = session_of(first)
+        pages = [first]
+        for _ in range(6):
+            page = await house.window(first.context)
+            await house.show(page, session)
+            await expect(page.locator("article.agent")).to_contain_text("One.")
+            pages.append(page)
+        last = pages[-1]
+        crowd = "Open in too many windows"
+        for page in pages[5:]:
+            await expect(page.get_by_text(crowd)).to_be_visible()
+        await _send(first, "Second")
+        await expect(first.locator("article.agent").last).to_contain_text("Two.")
+        for page in pages[1:5]:
+            await expect(page.locator("article.agent").last).to_contain_text("Two.")
+            await expect(page.get_by_text(crowd)).to_be_hidden()
+        await pages[1].close()
+        await last.get_by_role("button", name="Retry").click()
+        await expect(last.locator("article.agent").last).to_contain_text("Two.")
+        await expect(last.get_by_text(crowd)).to_be_hidden()
+        await _send(last, "Third")
+        await expect(last.locator("article.agent").last).to_contain_text("Three.")
+        await expect(last.get_by_text(crowd)).to_be_hidden()
+
+
 @pytest.mark.rules("W30")
 @pytest.mark.parametrize("status", [401, 444])
 async def test_a_token_that_has_died_leads_to_the_gate_once_and_keeps_path_and_draft(

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 from product.running import require_chromium
-
 from web.chromium import FLAGS
 
 from towline_agent.testing import ScriptedProvider
@@ -19,6 +18,7 @@ pytestmark = [pytest.mark.chromium, pytest.mark.slow]
 
 PASSWORD = "correct horse battery"
 LIMIT_S = 90
+
 
 @pytest.fixture
 def providers() -> FakeProviders:

@@ -16,7 +16,9 @@ async function start(): Promise<void> {
     if (startFixture(place)) return;
   }
   const code = takeCode();
-  if (location.search === "?shared=1") await (await import("./state/shared.ts")).takeShared();
+  if (location.search === "?shared=1") {
+    void import("./state/shared.ts").then(({ findShared }) => findShared());
+  }
   startRouter();
   if (code === undefined) void askWho();
   else access.value = "out";

@@ -4,6 +4,7 @@ import { emptyView } from "../src/core/empty_view.ts";
 import { IDLE } from "../src/core/link.ts";
 import { Chat, serverBuild } from "../src/state/chat.ts";
 import { offline } from "../src/state/copies.ts";
+import { held } from "../src/state/held.ts";
 import { offer, visits } from "../src/state/install.ts";
 import { acceptLimits, plain } from "../src/state/plain_http.ts";
 import { updating, workerWaits } from "../src/state/update.ts";
@@ -24,7 +25,7 @@ beforeEach(() => {
 afterEach(() => {
   render(null, place);
   place.remove();
-  for (const one of [workerWaits, updating, crowded, offline, plain]) one.value = false;
+  for (const one of [workerWaits, updating, crowded, held, offline, plain]) one.value = false;
   serverBuild.value = null;
   offer.value = null;
   localStorage.clear();
@@ -42,12 +43,14 @@ async function press(name: string): Promise<void> {
   await vi.advanceTimersByTimeAsync(50);
 }
 
-// rules: W18 W20
+// rules: W18 W20 W22
 test("one line at most, and the most important one", async () => {
   expect(await said()).toBe("");
   visits.value = 2;
   offer.value = new Event("beforeinstallprompt") as never;
   expect(await said()).toBe("Install towline as an app?");
+  held.value = true;
+  expect(await said()).toBe("Proxy holds the stream back");
   plain.value = true;
   expect(await said()).toContain("Limited on plain HTTP");
   offline.value = true;
@@ -81,9 +84,24 @@ test("too many windows are named, with a way to try again", async () => {
   await said();
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await said()).toContain("Open in too many windows");
+  open.showCopy(open.current.value, Date.now());
+  expect(await said()).toContain("Open in too many windows");
+  const begun = vi.spyOn(open, "start").mockImplementation(() => undefined);
   const retried = vi.spyOn(open, "retryNow").mockImplementation(() => undefined);
   await press("Retry");
-  expect(retried).toHaveBeenCalledOnce();
+  expect([begun.mock.calls.length, retried.mock.calls.length]).toEqual([1, 1]);
+});
+
+// rules: W22
+test("of a proxy that holds the stream back one reads what to set, and then no more of it", async () => {
+  await import("../src/ui/shell/HeldSheet.tsx");
+  held.value = true;
+  await said();
+  await press("What to do");
+  expect(document.querySelector("dialog")?.textContent).toContain("proxy_buffering off;");
+  await press("OK");
+  expect(await said()).toBe("");
+  expect(document.querySelector("dialog")).toBeNull();
 });
 
 // rules: W20

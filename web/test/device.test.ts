@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { COPIED_MESSAGES, makeCopy, surplus, usableCopies } from "../src/core/copies.ts";
 import { emptyView } from "../src/core/empty_view.ts";
+import { IDLE } from "../src/core/link.ts";
 import { isIos } from "../src/platform/install.ts";
 import { answerCounts, countOthers } from "../src/platform/windows.ts";
 import type { MessageView, SessionView } from "../src/protocol/types.gen.ts";
@@ -11,8 +12,9 @@ import { isOnlyHere, sortDevices } from "../src/state/devices.ts";
 import { countVisits } from "../src/state/install.ts";
 import { drafts } from "../src/state/outbox.ts";
 import { sessions } from "../src/state/sessions.ts";
-import { SHARED, sharedFiles, takeShared } from "../src/state/shared.ts";
+import { findShared, SHARED, settleShared, shared } from "../src/state/shared.ts";
 import { makeSwitch } from "../src/state/switch.ts";
+import { crowded, MOST_STREAMS, startWindows } from "../src/state/windows.ts";
 import * as share from "../src/sw/share.ts";
 import { REQUEST, SESSION, TIME } from "./chat_screen.tsx";
 
@@ -124,13 +126,38 @@ test("this device stands first, then those that were used last", () => {
 });
 
 // rules: W21
-test("windows that hold a stream answer when another one counts them", async () => {
-  const ends = [answerCounts(() => true), answerCounts(() => false), answerCounts(() => true)];
-  expect(await countOthers()).toBe(2);
+test("windows that hold a stream answer when another one counts those before it", async () => {
+  const ends = [1, null, 3].map((since) => answerCounts(() => since));
+  expect(await countOthers(Number.POSITIVE_INFINITY)).toBe(2);
+  const counts = [countOthers(2), countOthers(9)];
+  expect(await Promise.all(counts)).toEqual([1, 2]);
   for (const end of ends) end();
 });
 
-test("what was shared becomes the draft of a new chat, below one that is there", async () => {
+// rules: W21
+test("the window that came last gives way, so that one connection stays free", async () => {
+  const others = Array.from({ length: MOST_STREAMS }, (_, at) => answerCounts(() => at));
+  startWindows();
+  const open = new Chat("ses_a", "page");
+  const stopped = vi.spyOn(open, "stop").mockImplementation(() => undefined);
+  chat.value = open;
+  open.link({ ...IDLE, phase: "live" });
+  await vi.waitFor(() => expect(crowded.value).toBe(true));
+  expect(stopped).toHaveBeenCalledOnce();
+  expect(await countOthers(Number.POSITIVE_INFINITY)).toBe(MOST_STREAMS + 1);
+
+  open.link(IDLE);
+  others.pop()?.();
+  open.link({ ...IDLE, phase: "live" });
+  expect(crowded.value).toBe(false);
+  await countOthers(0);
+  await vi.waitFor(() => expect(crowded.value).toBe(false));
+  expect(stopped).toHaveBeenCalledOnce();
+  chat.value = null;
+  for (const end of others) end();
+});
+
+test("what was shared waits, also over a reload, and is in no draft until it is taken", async () => {
   expect(SHARED).toBe(share.SHARED);
   const kept = new Map([
     ["/shared/text", new Response("From elsewhere")],
@@ -150,12 +177,16 @@ test("what was shared becomes the draft of a new chat, below one that is there",
     delete: async (one: string) => gone.push(one),
   });
   drafts.write(null, "Half a thought");
-  await takeShared();
-  vi.unstubAllGlobals();
-  expect(drafts.read(null)).toBe("Half a thought\n\nFrom elsewhere");
-  expect(sharedFiles.value.map(({ name, type }) => [name, type])).toEqual([
+  await findShared();
+  expect(drafts.read(null)).toBe("Half a thought");
+  expect(shared.value?.text).toBe("From elsewhere");
+  expect(shared.value?.files.map(({ name, type }) => [name, type])).toEqual([
     ["a b.png", "image/png"],
   ]);
+  expect(gone).toEqual([]);
+  await settleShared();
+  vi.unstubAllGlobals();
+  expect(shared.value).toBeNull();
   expect(gone).toEqual([SHARED]);
   drafts.write(null, "");
 });

@@ -211,6 +211,7 @@ test("what another app shares is kept until the page takes it", async () => {
   form.set("title", "A page");
   form.set("text", "Look at this");
   form.set("url", "");
+  form.append("images", new File([], ""));
   form.append("images", new File(["png"], "a b.png", { type: "image/png" }));
   const tools = { caches: caches as unknown as CacheStorage, origin: ORIGIN };
   const shared = { ...ask("/share", "navigate", "POST"), formData: async () => form };

@@ -41,6 +41,12 @@ export const EN_LATER = {
   "link.update": "A new version of this page is ready.",
   "link.updating": "Loading the new version…",
   "link.crowded": "Open in too many windows. Close one.",
+  "held.line": "Proxy holds the stream back",
+  "held.how": "What to do",
+  "held.why":
+    "An answer came all at once. Something between this page and the server collects it first. Nothing is lost, it comes late.",
+  "held.other": "Others must heed ",
+  "held.docs": "See “Behind a reverse proxy” in the docs.",
   "http.limited": "Limited on plain HTTP: no push, install, offline",
   "http.accept": "OK",
   "offline.copy": "Copy from {time}. No connection.",

@@ -1,34 +1,45 @@
 /**
- * Windows of this page that hold a stream: over plain HTTP a browser opens six to one server.
- *
- * With all six taken the next request waits for ever, and looks like a dead line.
+ * Windows of this page that hold a stream: over HTTP/1.1 a browser opens six connections to one
+ * server, and what comes after them waits for ever, and looks like a dead line.
  */
 
 const CHANNEL = "towline.windows";
 /** How long the others have to answer, in milliseconds. */
 const ANSWER_MS = 400;
 
-/** Answers when another window counts; `streams` says whether this one counts. */
-export function answerCounts(streams: () => boolean): () => void {
+/** Answers when another window counts: `since` is when this one's stream began, if it has one; no two the same. */
+export function answerCounts(since: () => number | null): () => void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.onmessage = ({ data }) => {
-    if (data === "who" && streams()) channel.postMessage("me");
+    if (data === "who" && since() !== null) channel.postMessage(since());
   };
   return () => channel.close();
 }
 
-/** How many other windows of this browser hold a stream. */
-export function countOthers(): Promise<number> {
+/** How many other windows of this browser hold a stream that began before `since`. */
+export function countOthers(since: number): Promise<number> {
   const channel = new BroadcastChannel(CHANNEL);
-  let count = 0;
+  // Two may count at once, and each hears the answers to the other.
+  const found = new Set<number>();
   channel.onmessage = ({ data }) => {
-    if (data === "me") count += 1;
+    if (typeof data === "number" && data < since) found.add(data);
   };
   channel.postMessage("who");
   return new Promise((resolve) => {
     setTimeout(() => {
       channel.close();
-      resolve(count);
+      resolve(found.size);
     }, ANSWER_MS);
   });
+}
+
+/** Whether all requests share one connection, as they do over HTTP/2 and later. */
+export function sharesConnection(): boolean {
+  return performance
+    .getEntriesByType("resource")
+    .some(
+      (one) =>
+        one.name.includes("/api/") &&
+        /^h[23]/.test((one as PerformanceResourceTiming).nextHopProtocol),
+    );
 }

@@ -57,6 +57,8 @@ export class Chat implements LiveSink {
     const { calls, open_calls } = this.current.value;
     return new Map([...calls, ...open_calls].map((entry) => [entry.call, entry]));
   });
+  /** Hears what comes, before it is shown. */
+  overhear?: (frames: readonly Incoming[]) => void;
   readonly #live: Live;
   /** The view without what this page itself has to say of the connection. */
   #told = emptyView();
@@ -102,12 +104,14 @@ export class Chat implements LiveSink {
   }
 
   frames(frames: readonly Incoming[], fold: typeof reduceAll): { lost: boolean } {
+    this.overhear?.(frames);
     const next = fold(this.#told, frames);
     this.#show(next);
     return { lost: next.lost };
   }
 
   hello(hello: Hello): void {
+    this.overhear?.([{ kind: "hello", value: hello }]);
     this.clockAheadMs.value = Date.parse(hello.now) - Date.now();
     serverBuild.value = hello.web_build ?? null;
   }

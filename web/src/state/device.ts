@@ -5,6 +5,7 @@ import { canStayAwake, stayAwake } from "../platform/awake.ts";
 import { access } from "./account.ts";
 import { chat } from "./chat.ts";
 import { startCopies } from "./copies.ts";
+import { startHeld } from "./held.ts";
 import { startInstall } from "./install.ts";
 import { sessions } from "./sessions.ts";
 import { makeSwitch } from "./switch.ts";
@@ -32,6 +33,7 @@ export function startDevice(): void {
   startInstall();
   startCopies();
   startWindows();
+  startHeld();
   void startWorker();
   effect(() => {
     const count = openRequests.value;

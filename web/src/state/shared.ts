@@ -1,28 +1,37 @@
-/** What another app handed over ("Share"): it becomes the draft of a new chat. */
+/** What another app handed over ("Share"): it waits for a word of the person, since any site can do so. */
 
 import { signal } from "@preact/signals";
-import { drafts } from "./outbox.ts";
 
 /** Where the worker keeps it; said twice, since the worker is one script without imports. */
 export const SHARED = "towline-shared";
 
-/** Pictures that wait for the composer of a new chat. */
-export const sharedFiles = signal<readonly File[]>([]);
+/** What was handed over. */
+export interface Shared {
+  readonly text: string;
+  readonly files: readonly File[];
+}
 
-/** Takes over what the worker kept, once, and takes the word for it out of the address. */
-export async function takeShared(): Promise<void> {
-  history.replaceState(null, "", `${location.pathname}${location.hash}`);
+/** What waits to be taken or left; nothing of it is in a draft. */
+export const shared = signal<Shared | null>(null);
+
+/** Looks at what the worker kept. It stays there, so that a reload forgets nothing. */
+export async function findShared(): Promise<void> {
   try {
     const cache = await caches.open(SHARED);
-    const text = await (await cache.match("/shared/text"))?.text();
+    const text = (await (await cache.match("/shared/text"))?.text()) ?? "";
     const pictures = (await cache.keys()).filter(({ url }) => /\d$/.test(url));
-    sharedFiles.value = await Promise.all(pictures.map((one) => readFile(cache, one)));
-    // A draft that is there already stays, above what is new.
-    if (text) drafts.write(null, [drafts.read(null), text].filter(Boolean).join("\n\n"));
-    await caches.delete(SHARED);
+    const files = await Promise.all(pictures.map((one) => readFile(cache, one)));
+    if (text || files.length > 0) shared.value = { text, files };
   } catch {
     // Without a worker nothing was kept.
   }
+}
+
+/** It was taken, or left: it is gone from here, and the word for it from the address. */
+export async function settleShared(): Promise<void> {
+  shared.value = null;
+  history.replaceState(null, "", `${location.pathname}${location.hash}`);
+  await caches.delete(SHARED);
 }
 
 async function readFile(cache: Cache, request: Request): Promise<File> {

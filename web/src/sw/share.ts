@@ -8,8 +8,9 @@ export const SHARED = "towline-shared";
 export const SHARED_START = "/?shared=1#/";
 
 const MOST_FILES = 6;
-/** Any page of the web can hand something over: a draft is no place for a book. */
+/** Any page of the web can hand something over: this is no place for a book, or a film. */
 const MOST_CHARS = 100_000;
+const MOST_BYTES = 50_000_000;
 
 /**
  * Keeps what was shared and leads to the page; nothing when a request is no share. What cannot be
@@ -32,7 +33,10 @@ async function keep(request: Request, caches: CacheStorage): Promise<void> {
   const said = new Set(
     parts.filter((part): part is string => typeof part === "string" && part !== ""),
   );
-  const files = form.getAll("images").filter((part): part is File => part instanceof File);
+  const files = form
+    .getAll("images")
+    .filter((part) => part instanceof File)
+    .filter(({ size }) => size > 0 && size <= MOST_BYTES);
   await caches.delete(SHARED);
   const cache = await caches.open(SHARED);
   await cache.put("/shared/text", new Response([...said].join("\n").slice(0, MOST_CHARS)));

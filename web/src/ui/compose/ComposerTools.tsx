@@ -6,12 +6,13 @@ import { readSlash } from "../../core/token.ts";
 import { visible } from "../../core/visible.ts";
 import type { PromptBlock } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
-import { sharedFiles } from "../../state/shared.ts";
+import { settleShared, shared } from "../../state/shared.ts";
 import { editing } from "../chat/editing.ts";
 import { AttachedList } from "./AttachedList.tsx";
 import { AttachMenu } from "./AttachMenu.tsx";
 import { Attachments } from "./attached.ts";
 import { Palette, usePalette } from "./Palette.tsx";
+import { SharedSheet } from "./SharedSheet.tsx";
 import { runSlash } from "./slash.ts";
 
 /** Longer pasted texts become a file, in UTF-16 units. */
@@ -48,12 +49,7 @@ export function ComposerTools(props: ComposerToolsProps) {
   useEffect(() => () => attachments.close(), [attachments]);
   useEffect(() => onCount(count), [count]);
   useEffect(() => takePasted(field.current, attachments), [attachments]);
-  useEffect(() => {
-    if (session === null && sharedFiles.value.length > 0) {
-      attachments.add(sharedFiles.value);
-      sharedFiles.value = [];
-    }
-  }, [attachments, session, sharedFiles.value]);
+  const waits = session === null ? shared.value : null;
   const edit = editing.value;
   useEffect(() => {
     if (edit?.session === session && edit.blocks) attachments.restore(edit.blocks);
@@ -77,6 +73,19 @@ export function ComposerTools(props: ComposerToolsProps) {
       <Palette palette={palette} />
       <AttachMenu onFiles={(files) => attachments.add(files)} />
       <AttachedList attachments={attachments} />
+      {waits && (
+        <SharedSheet
+          shared={waits}
+          onUse={() => {
+            void settleShared();
+            const isLong = waits.text.length > LONG_PASTE;
+            attachments.add([...waits.files, ...(isLong ? [textFile(waits.text)] : [])]);
+            // What was begun already stays, above it.
+            if (waits.text && !isLong) onText([text, waits.text].filter(Boolean).join("\n\n"));
+          }}
+          onDrop={() => void settleShared()}
+        />
+      )}
       {complaint && (
         <p class="complaint attached-complaint" role="alert">
           {visible(complaint)}

@@ -5,12 +5,14 @@ import type { LinkState } from "../../core/link.ts";
 import { formatWhen } from "../../core/time.ts";
 import type { Chat } from "../../state/chat.ts";
 import { offline } from "../../state/copies.ts";
+import { acceptHeld, held } from "../../state/held.ts";
 import { declineInstall, install, installWay, offersInstall } from "../../state/install.ts";
 import { acceptLimits, isLimited } from "../../state/plain_http.ts";
 import { takeUpdate, updateReady, updating } from "../../state/update.ts";
 import { crowded } from "../../state/windows.ts";
 import { lazy } from "../base/lazy.tsx";
 
+const HeldSheet = lazy(async () => (await import("./HeldSheet.tsx")).HeldSheet);
 const InstallSheet = lazy(async () => (await import("./InstallSheet.tsx")).InstallSheet);
 
 /** A connection that is back sooner was never worth a word, in milliseconds. */
@@ -36,19 +38,26 @@ export function Banner({ chat }: { chat: Chat | null }) {
     return <Line kind="warn" text={t(trouble)} actions={{ "link.reload": reload }} />;
   }
   const copied = chat?.copied.value ?? null;
-  if (chat && copied !== null) {
+  if (chat && copied !== null && !crowded.value) {
     const time = formatWhen(new Date(copied).toISOString(), Date.now(), localeNow());
     const text = t("offline.copy", { time });
     return <Line kind="warn" text={text} actions={{ retry: () => chat.retryNow() }} />;
   }
   if (chat && trouble !== null && isLong) {
-    return <Line kind="warn" text={t(trouble)} actions={{ retry: () => chat.retryNow() }} />;
+    return <Line kind="warn" text={t(trouble)} actions={{ retry: () => retry(chat) }} />;
   }
   if (offline.value) return <Line kind="warn" text={t("offline.none")} actions={{}} />;
   if (isLimited.value) {
     return <Line kind="info" text={t("http.limited")} actions={{ "http.accept": acceptLimits }} />;
   }
+  if (held.value) return <HeldLine />;
   return offersInstall.value ? <InstallLine /> : null;
+}
+
+/** A window that gave way to others begins anew. */
+function retry(chat: Chat): void {
+  chat.start();
+  chat.retryNow();
 }
 
 function reload(): void {
@@ -59,6 +68,20 @@ function UpdateLine() {
   if (updating.value) return <Line kind="info" text={t("link.updating")} actions={{}} />;
   const actions = { "link.reload": () => void takeUpdate() };
   return <Line kind="info" text={t("link.update")} actions={actions} />;
+}
+
+function HeldLine() {
+  const [shows, setShows] = useState(false);
+  return (
+    <>
+      <Line
+        kind="warn"
+        text={t("held.line")}
+        actions={{ "held.how": () => setShows(true), "http.accept": acceptHeld }}
+      />
+      {shows && <HeldSheet onClose={() => setShows(false)} />}
+    </>
+  );
 }
 
 function InstallLine() {

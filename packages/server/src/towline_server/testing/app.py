@@ -181,6 +181,7 @@ async def open_test_server(
     providers: Providers | None = None,
     permission_window_s: float = 120.0,
     proxies: tuple[str, ...] = (),
+    push: PushSender | None = None,
     heartbeat_s: float = 15.0,
     stall_s: float = 10.0,
 ) -> AsyncGenerator[BuiltApp]:
@@ -199,6 +200,7 @@ async def open_test_server(
         url=url,
         providers=providers,
         permission_window_s=permission_window_s,
+        push=push,
         heartbeat_s=heartbeat_s,
         stall_s=stall_s,
     ) as built:
