@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { stampSources } from "./scripts/stamp.mjs";
@@ -10,6 +10,54 @@ const shipped = fileURLToPath(
 
 /** What makes a rule of marked, by a name that nothing else has: one that nobody asks for may go. */
 const PURE_RULE = "makeMarkedRule";
+
+/** All that people wrote of the page, by its path. */
+function readSources(): Map<string, string> {
+  const names = readdirSync(`${root}/src`, { recursive: true, encoding: "utf8" });
+  const written = names.filter((name) => /(?<!\.gen|\.d)\.tsx?$/.test(name));
+  return new Map(written.map((name) => [name, readFileSync(`${root}/src/${name}`, "utf8")]));
+}
+
+/**
+ * The names of texts to short ones: each stands in the book of each language, and where it is said.
+ *
+ * A name that is put together at run time stays whole, and so do all that begin as it does.
+ */
+function shortenNames(sources: Map<string, string>): Map<string, string> {
+  const books = [...sources].filter(([name]) => name.startsWith("core/words."));
+  const names = books.flatMap(([, text]) =>
+    [...text.matchAll(/^ {2}"([a-z]\w*\.[\w.]+)":/gm)].map(([, name]) => name ?? ""),
+  );
+  const said = [...sources.values()].join("\n");
+  const heads = [...said.matchAll(/`([a-z][\w.]*)\$\{/g)].map(([, head]) => head ?? "");
+  const fixed = [...new Set(names)].filter((name) => !heads.some((head) => name.startsWith(head)));
+  return new Map(fixed.sort().map((name, at) => [name, `_${at.toString(36)}`]));
+}
+
+/** The rows of a made table that the page needs: what it asks for, and what that is made of. */
+function keepAsked(code: string, said: string): string {
+  const rows = [...code.matchAll(/^ {2}(\w+): (?:"(.*)"|\[(.*)\]),$/gm)];
+  const isOperation = (row: RegExpMatchArray): boolean => row[3] !== undefined;
+  const asked = rows.filter((row) => isOperation(row) && said.includes(`"${row[1]}"`));
+  const shapes = new Map(rows.filter((row) => !isOperation(row)).map((row) => [row[1], row[2]]));
+  const first = readFileSync(`${root}/src/protocol/shapes.gen.ts`, "utf8");
+  const unions = code.split("UNIONS")[1]?.split("OPERATIONS")[0] ?? "";
+  const named = [...said.matchAll(/"[A-Z]\w+"/g)].join(" ");
+  const wanted = [...asked.map((row) => row[3] ?? ""), first, unions, named];
+  const kept = new Set<string>();
+  for (let text = wanted.pop(); text !== undefined; text = wanted.pop()) {
+    for (const [name] of text.matchAll(/\b[A-Z]\w+/g)) {
+      const shape = shapes.get(name);
+      if (shape === undefined || kept.has(name)) continue;
+      kept.add(name);
+      wanted.push(shape);
+    }
+  }
+  const goes = rows.filter((row) =>
+    isOperation(row) ? !asked.includes(row) : !kept.has(row[1] ?? ""),
+  );
+  return goes.reduce((rest, [row]) => rest.replace(`${row}\n`, ""), code);
+}
 
 export default defineConfig(({ mode }) => ({
   root,
@@ -45,6 +93,24 @@ export default defineConfig(({ mode }) => ({
           .replaceAll("this.options.gfm", "!0")
           .replace(tables, "{normal:$1,gfm:$1}");
         return { code: `${lexer}export{${names.join(",")}};`, map: null };
+      },
+    },
+    {
+      // Names of texts, and operations that only other programs ask for, are bytes for nothing.
+      name: "short-tables",
+      apply: "build",
+      enforce: "pre",
+      transform(code: string, id: string) {
+        const name = id.split("?")[0]?.split("/src/").at(-1) ?? "";
+        if (name === "protocol/later.gen.ts") {
+          const said = [...readSources().values()].join("\n");
+          return { code: keepAsked(code, said), map: null };
+        }
+        if (!id.startsWith(root) || !/\.tsx?$/.test(name)) return undefined;
+        const short = shortenNames(readSources());
+        const put = (whole: string, word: string): string =>
+          short.has(word) ? `"${short.get(word)}"` : whole;
+        return { code: code.replace(/"([a-z]\w*\.[\w.]+)"/g, put), map: null };
       },
     },
     {

@@ -1,12 +1,15 @@
+import type { DetachedWindowAPI } from "happy-dom";
 import { render } from "preact";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 import { emptyView } from "../src/core/empty_view.ts";
 import { reduceAll } from "../src/core/reducer.ts";
 import type { Event, PermissionRequested, SessionView } from "../src/protocol/types.gen.ts";
 import { Chat } from "../src/state/chat.ts";
-import { outbox } from "../src/state/outbox.ts";
-import { ChatPage, Requests } from "../src/ui/chat/ChatPage.tsx";
+import { drafts, outbox } from "../src/state/outbox.ts";
+import { ChatPage, QueueBar, Requests } from "../src/ui/chat/ChatPage.tsx";
+import { QueueMenu } from "../src/ui/chat/Composer.tsx";
 import { preloadStreamer } from "../src/ui/chat/Markdown.tsx";
+import { TurnFailure } from "../src/ui/chat/Message.tsx";
 import { Pending, WorkingLine } from "../src/ui/chat/MessageList.tsx";
 import { SessionList } from "../src/ui/shell/AppShell.tsx";
 import { ToolBody } from "../src/ui/tools/ToolCard.tsx";
@@ -31,6 +34,11 @@ export const REQUEST: PermissionRequested = {
   ],
   expires_at: "2999-01-01T00:00:00.000Z",
 };
+
+/** Makes the window a phone's, or a desk's. */
+export function setWidth(width: number): void {
+  (window as unknown as { happyDOM: DetachedWindowAPI }).happyDOM.setViewport({ width });
+}
 
 /** One chat on a page of its own, with a server and a clock that a test moves. */
 export class ChatScreen {
@@ -113,17 +121,23 @@ export function useChatScreen(): { readonly screen: ChatScreen } {
       WorkingLine.preload(),
       ToolBody.preload(),
       SessionList.preload(),
+      QueueBar.preload(),
+      QueueMenu.preload(),
+      TurnFailure.preload(),
     ]);
     vi.useFakeTimers({
       toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"],
     });
     localStorage.clear();
+    for (const place of [SESSION, `${SESSION}.qst_1`, null]) drafts.write(place, "");
     outbox.value = [];
+    setWidth(390);
     holder.screen = new ChatScreen();
   });
   afterEach(() => {
     holder.screen.leave();
     holder.screen.place.remove();
+    setWidth(1_024);
     vi.useRealTimers();
     vi.unstubAllGlobals();
   });

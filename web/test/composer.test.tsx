@@ -129,9 +129,7 @@ describe("the composer", () => {
       position: 0,
     });
     await on.screen.settle();
-    expect(on.screen.place.querySelector("article.user")?.textContent).toBe(
-      "Next thingWaits its turn",
-    );
+    expect(on.screen.text(".queue li")).toBe("Waits its turnNext thing");
   });
 
   test("makes way for a word when the session is closed", async () => {

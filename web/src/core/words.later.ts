@@ -107,10 +107,6 @@ export const EN_LATER = {
   "tool.changes": "Changed files",
   "tool.empty": "No output",
   "tool.exit": "Exit code {code}",
-  "tool.allowed": "Allowed by {by}, {time}",
-  "tool.refused": "Denied by {by}, {time}",
-  "tool.by.deadline": "the time limit",
-  "tool.by.cancel": "the stop",
   "ask.title": "Allow this?",
   "ask.heading": "Allow “{tool}”?",
   "ask.heading.command": "Run this command?",
@@ -134,6 +130,8 @@ export const EN_LATER = {
   "ask.questions": "Questions for you",
   "ask.words": "Your own words",
   "ask.answer": "Answer",
+  "ask.note": "A note with a denial",
+  "ask.skip": "Skip: let the agent decide",
 } as const;
 
 addWords(EN_LATER);

@@ -168,7 +168,10 @@ export interface AnswerPermission {
 
 /** A person's answers, to all items at once. */
 export interface AnswerQuestion {
-  /** Item id to what was chosen: ids of its options, and own words where it takes them. */
+  /**
+   * Item id to what was chosen: ids of its options, and own words where it takes them. None at all
+   * leaves the whole question to the agent.
+   */
   readonly answers: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -4,7 +4,6 @@ import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { emptyView } from "../core/empty_view.ts";
 import { IDLE, type LinkState } from "../core/link.ts";
 import type { reduceAll } from "../core/reducer.ts";
-import { ApiFault } from "../platform/api.ts";
 import { Live, type LiveSink } from "../platform/live.ts";
 import type { Incoming } from "../protocol/frames.ts";
 import type {
@@ -17,10 +16,14 @@ import type {
 } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
 import { noteLink } from "./connection_log.ts";
-import { deliver, hurryOutbox, newKey, settleOutbox } from "./outbox.ts";
+import { complaintOf, deliver, hurryOutbox, newKey, settleOutbox } from "./outbox.ts";
 
 /** The build that the server holds, once it is known. */
 export const serverBuild = signal<string | null>(null);
+
+/** A part of the conversation. */
+type Before = Pick<SessionView, "messages" | "calls">;
+const NONE_BEFORE: Before = { messages: [], calls: [] };
 
 /** Item id to the options that were chosen, and own words. */
 type Answers = AnswerQuestion["answers"];
@@ -44,8 +47,20 @@ export class Chat implements LiveSink {
   readonly sentCount = signal(0);
   /** Milliseconds that the server's clock is ahead of this device's. */
   readonly clockAheadMs = signal(0);
+  /** The last event that was read when the reader came, or came back; nothing for all. */
+  readonly newAfter = signal<number | null>(null);
+  /** Whether one more press of Escape stops the turn. */
+  readonly escaped = signal(false);
+  /** What was told in passing since the page shows this, and behind which event. */
+  readonly told = signal<readonly { seq: number; text: string }[]>([]);
+  /** What was read of before the view, oldest first. */
+  readonly before = signal<Before>(NONE_BEFORE);
 
-  readonly messages = computed(() => this.current.value.messages);
+  readonly messages = computed(() => {
+    const { messages } = this.before.value;
+    const { messages: held } = this.current.value;
+    return messages.length > 0 ? [...messages, ...held] : held;
+  });
   readonly openMessages = computed(() => this.current.value.open_messages);
   readonly permissions = computed(() => this.current.value.permissions);
   readonly questions = computed(() => this.current.value.questions);
@@ -55,7 +70,8 @@ export class Chat implements LiveSink {
 
   readonly #calls = computed(() => {
     const { calls, open_calls } = this.current.value;
-    return new Map([...calls, ...open_calls].map((entry) => [entry.call, entry]));
+    const all = [...this.before.value.calls, ...calls, ...open_calls];
+    return new Map(all.map((entry) => [entry.call, entry]));
   });
   /** Hears what comes, before it is shown. */
   overhear?: (frames: readonly Incoming[]) => void;
@@ -93,6 +109,8 @@ export class Chat implements LiveSink {
 
   view(view: SessionView): void {
     this.copied.value = null;
+    const last = this.#told.messages.at(-1)?.seq ?? 0;
+    if ((view.messages[0]?.seq ?? 0) > last) this.before.value = NONE_BEFORE;
     this.#show(view);
   }
 
@@ -106,6 +124,7 @@ export class Chat implements LiveSink {
   frames(frames: readonly Incoming[], fold: typeof reduceAll): { lost: boolean } {
     this.overhear?.(frames);
     const next = fold(this.#told, frames);
+    this.#note(frames);
     this.#show(next);
     return { lost: next.lost };
   }
@@ -143,10 +162,16 @@ export class Chat implements LiveSink {
   }
 
   /** Answers a permission request; tells what was wrong when the answer was not taken. */
-  async answer(request: PermissionRequested, option: string, key: string): Promise<string | null> {
+  async answer(
+    request: PermissionRequested,
+    option: string,
+    key: string,
+    note = "",
+  ): Promise<string | null> {
     const { permission, digest } = request;
     const path = { session: this.session, permission };
-    return complaintOf(deliver("answer_permission", { path, key, body: { option, digest } }));
+    const body = { option, digest, ...(note && { note }) };
+    return complaintOf(deliver("answer_permission", { path, key, body }));
   }
 
   /** Answers all items of a question; tells what was wrong when the answers were not taken. */
@@ -155,7 +180,29 @@ export class Chat implements LiveSink {
     return complaintOf(deliver("answer_question", { path, key, body: { answers } }));
   }
 
+  /** A notice has no place in a view: it is told to those who look on. */
+  #note(frames: readonly Incoming[]): void {
+    for (const frame of frames) {
+      if (frame.kind !== "envelope" || frame.value.event.type !== "notice") continue;
+      const note = { seq: frame.value.seq ?? 0, text: frame.value.event.message };
+      const [last] = this.told.peek().slice(-1);
+      if (!last || note.seq > last.seq) this.told.value = [...this.told.peek(), note];
+    }
+  }
+
+  /** What the view lets go of is kept behind what was read of before it. */
+  #keepBefore(view: SessionView): void {
+    const { messages, calls } = this.before.peek();
+    const first = view.messages[0]?.seq ?? 0;
+    const last = messages.at(-1)?.seq ?? first;
+    const gone = this.#told.messages.filter(({ seq }) => seq > last && seq < first);
+    if (gone.length === 0) return;
+    const all = [...calls, ...this.#told.calls];
+    this.before.value = { messages: [...messages, ...gone], calls: all };
+  }
+
   #show(view: SessionView): void {
+    this.#keepBefore(view);
     this.#told = view;
     batch(() => {
       this.current.value = view;
@@ -163,17 +210,6 @@ export class Chat implements LiveSink {
       if (view.turn?.id !== this.stopping.peek()) this.stopping.value = null;
       settleOutbox(view);
     });
-  }
-}
-
-/** Why a command was not done; nothing when it was. */
-async function complaintOf(command: Promise<unknown>): Promise<string | null> {
-  try {
-    await command;
-    return null;
-  } catch (error) {
-    if (!(error instanceof ApiFault)) throw error;
-    return error.message;
   }
 }
 

@@ -28,7 +28,14 @@ export interface PromptEntry extends Entry {
   readonly text: string;
   /** The files that go along. */
   readonly blocks: readonly PromptBlock[];
+  /** The turn in whose place it is said; all after it goes. */
+  readonly turn?: string | undefined;
+  /** `steer` to reach the running turn; usually it waits for its end. */
+  readonly when?: string | undefined;
 }
+
+/** How a prompt is said, when not as usual. */
+export type Manner = Pick<PromptEntry, "turn" | "when">;
 
 /** All prompts that the log does not hold yet, oldest first. */
 export const outbox = signal<readonly PromptEntry[]>([]);
@@ -51,8 +58,9 @@ export function makePrompt(
   session: string | null,
   text: string,
   blocks: readonly PromptBlock[] = [],
+  manner: Manner = {},
 ): PromptEntry {
-  return { ...makeEntry(key), session, text, blocks };
+  return { ...makeEntry(key), session, text, blocks, ...manner };
 }
 
 function put(entry: PromptEntry): void {
@@ -84,8 +92,9 @@ export function sendText(
   session: string | null,
   text: string,
   blocks: readonly PromptBlock[] = [],
+  manner: Manner = {},
 ): void {
-  const entry = makePrompt(newKey(), session, text, blocks);
+  const entry = makePrompt(newKey(), session, text, blocks, manner);
   outbox.value = [...outbox.peek(), entry];
   sendAgain(entry.key);
 }
@@ -153,6 +162,17 @@ export async function deliver<Name extends OperationName>(
   throw new ApiFault(entry.code ?? "network", message);
 }
 
+/** Why a command was not done; nothing when it was. */
+export async function complaintOf(command: Promise<unknown>): Promise<string | null> {
+  try {
+    await command;
+    return null;
+  } catch (error) {
+    if (!(error instanceof ApiFault)) throw error;
+    return error.message;
+  }
+}
+
 async function tryPrompt(entry: PromptEntry, signal: AbortSignal): Promise<TryOutcome> {
   const { session, text } = entry;
   const outcome = await outcomeOf(() =>
@@ -181,8 +201,10 @@ export function contentOf({ text, blocks }: PromptEntry): PromptBlock[] {
 }
 
 async function prompt(entry: PromptEntry, session: string, signal: AbortSignal): Promise<void> {
-  const body = { content: contentOf(entry), when: "auto" };
-  await call("send_prompt", { path: { session }, key: entry.key, body, signal });
+  const { key, turn, when = "auto" } = entry;
+  const content = contentOf(entry);
+  if (turn) await call("resend", { path: { session, turn }, key, body: { content }, signal });
+  else await call("send_prompt", { path: { session }, key, body: { content, when }, signal });
 }
 
 /** Makes the session with its first prompt, and goes there unless the reader went elsewhere. */

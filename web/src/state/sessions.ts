@@ -1,11 +1,15 @@
 /** The list of sessions, newest first. */
 
 import { signal } from "@preact/signals";
+import { makeKey } from "../core/ids.ts";
 import { ApiFault, call } from "../platform/api.ts";
 import type { SessionInfo, SessionList } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
+import { go, route } from "./router.ts";
 
 const PAGE = 50;
+/** A deletion can be taken back for so long, in milliseconds. */
+const UNDO_MS = 6_000;
 
 /** The rows that were loaded. */
 export const sessions = signal<readonly SessionInfo[]>([]);
@@ -59,4 +63,55 @@ export async function loadOlder(): Promise<void> {
 /** Puts one row in without asking the server. */
 export function putSession(row: SessionInfo): void {
   sessions.value = mergeRows(sessions.value, [row]);
+}
+
+/** Rows that are deleted in a moment, unless somebody takes that back. */
+export const leaving = signal<ReadonlyMap<string, ReturnType<typeof setTimeout>>>(new Map());
+/** Why the last row that was to be deleted is still there. */
+export const leaveFault = signal("");
+
+/** Deletes a session when the time to take it back is over; who reads it is led away. */
+export function leaveSession(id: string): void {
+  stayWith(id);
+  leaveFault.value = "";
+  const timer = setTimeout(() => void remove(id), UNDO_MS);
+  leaving.value = new Map([...leaving.peek(), [id, timer]]);
+  const here = route.peek();
+  if (here.page === "chat" && here.session === id) go({ page: "new" }, true);
+}
+
+/** Takes a deletion back. */
+export function stayWith(id: string): void {
+  const left = new Map(leaving.peek());
+  clearTimeout(left.get(id));
+  left.delete(id);
+  leaving.value = left;
+}
+
+async function remove(session: string): Promise<void> {
+  try {
+    await call("delete_session", {
+      path: { session },
+      key: makeKey((bytes) => crypto.getRandomValues(bytes)),
+    });
+  } catch (error) {
+    if (!(error instanceof ApiFault)) throw error;
+    if (error.code !== "gone" && error.code !== "not_found") leaveFault.value = error.message;
+  }
+  await refreshSessions();
+  stayWith(session);
+}
+
+/** The rows that a search finds, or those that are put away; nothing when they do not come. */
+export async function findSessions(
+  search: string,
+  archived: boolean,
+): Promise<readonly SessionInfo[] | null> {
+  try {
+    const query = { limit: PAGE, archived: String(archived), ...(search && { search }) };
+    return (await call("list_sessions", { query })).sessions;
+  } catch (error) {
+    if (!(error instanceof ApiFault)) throw error;
+    return null;
+  }
 }

@@ -42,6 +42,7 @@ def test_a_word_that_begins_with_an_at_sign_is_a_mention(
 
 def test_mentions_are_bounded() -> None:
     assert len(find_mentions(" ".join(f"@f{n}" for n in range(99)))) == MENTIONS_MAX
+    assert len(find_mentions(" ".join(f"@f{n}" for n in range(99)), most=50)) == 50
 
 
 @given(st.text(alphabet='@ab./:-#L3"\n ,(', max_size=60))

@@ -141,6 +141,17 @@ async def test_the_model_is_told_the_answers_in_words_and_the_same_again_is_no_c
     assert [one.by for one in await asked.events(QuestionResolved)] == ["owner"]
 
 
+@pytest.mark.rules("C5.10")
+async def test_no_answers_at_all_leave_the_whole_question_to_the_agent(asked: Asked) -> None:
+    reply = await asked.answer({})
+    assert (reply.status, reply.read(QuestionAnswered).answers) == (200, {})
+    await asked.end()
+    assert asked.told() == (
+        "They leave it to you. Decide yourself, and say what you decided and why."
+    )
+    assert (await asked.answer(FIT)).status == 409
+
+
 @pytest.mark.rules("C5.10", "S17", "S21")
 async def test_another_answer_after_the_first_is_a_conflict(asked: Asked) -> None:
     await asked.answer(FIT)

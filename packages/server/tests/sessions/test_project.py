@@ -98,6 +98,16 @@ async def test_what_cannot_be_shown_stays_a_word_and_everybody_is_told_why(
     assert told[0].startswith(f"Not attached: @{path}: {why}")
 
 
+@pytest.mark.rules("A5.79")
+async def test_mentions_beyond_those_that_count_are_told_by_name_and_number(root: Path) -> None:
+    for count in range(18):
+        (root / f"f{count}").write_text("x")
+    _, kept, told = await _said(root, " ".join(f"@f{count}" for count in range(18)))
+    assert sum(isinstance(block, File) for block in kept) == 16
+    why = "a prompt takes 16 files along"
+    assert told[1] == f"Not attached: @f16: {why}. @f17: {why}."
+
+
 @pytest.mark.rules("A5.67", "A5.79", "A5.82")
 async def test_a_link_to_a_secret_is_shown_by_no_name(root: Path) -> None:
     (root / "notes.txt").symlink_to(".env")

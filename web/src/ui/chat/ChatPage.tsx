@@ -15,6 +15,9 @@ export const Requests = lazy(async () => (await import("../requests/RequestCard.
 /** Plan, model and mode, trust: told when the page has time for it. */
 export const Dock = lazy(async () => (await import("../dock/Dock.tsx")).Dock, true);
 
+/** What waits its turn: nothing in most moments. */
+export const QueueBar = lazy(async () => (await import("./QueueBar.tsx")).QueueBar);
+
 /** What a screen reader hears by itself. */
 const StatusRegion = lazy(
   async () => (await import("../shell/StatusRegion.tsx")).StatusRegion,
@@ -33,6 +36,7 @@ export function ChatPage({ chat }: { chat: Chat }) {
         <div class="dock">
           <MaybeRequests chat={chat} />
           <Dock chat={chat} />
+          {chat.queue.value.length > 0 && <QueueBar chat={chat} />}
           {chat.state.value.failed !== "gone" && (
             <Composer key={chat.session} session={chat.session} chat={chat} />
           )}

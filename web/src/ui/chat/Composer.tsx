@@ -16,6 +16,9 @@ export const ComposerTools = lazy(
   true,
 );
 
+/** The other ways of a prompt while a turn runs. */
+export const QueueMenu = lazy(async () => (await import("../compose/QueueMenu.tsx")).QueueMenu);
+
 /** A draft is kept when typing pauses for this long, in milliseconds. */
 const KEEP_MS = 300;
 
@@ -27,28 +30,32 @@ interface ComposerProps {
 
 /** Where a person writes. */
 export function Composer({ session, chat }: ComposerProps) {
-  const { text, field, type, clear } = useDraft(session);
+  const { text, field, type, clear, turn, giveUp } = useDraft(session);
   const working = chat !== null && chat.turn.value !== null;
   const closed = chat !== null && chat.current.value.closed !== null;
   const tools = useRef<Tools | null>(null);
   const [files, setFiles] = useState(0);
   const isEmpty = text.trim() === "" && files === 0;
 
-  const send = (): void => {
+  const send = (when?: "steer"): void => {
     if (isEmpty || closed) return;
     const words = text.trim();
-    if (tools.current?.slash(words)) {
+    if (chat) chat.complaint.value = null;
+    if (!turn && tools.current?.slash(words)) {
       clear();
       return;
     }
     const blocks = tools.current ? tools.current.take() : [];
     if (!blocks) return;
     drafts.write(session, words);
-    sendText(session, words, blocks);
+    sendText(session, words, blocks, { turn, when });
     if (chat) chat.sentCount.value += 1;
     clear();
   };
-  const keys = useComposerKeys(send, (event) => tools.current?.key(event));
+  const keys = useComposerKeys(
+    () => send(),
+    (event) => tools.current?.key(event),
+  );
   if (closed) return <p class="composer-closed">{t("compose.closed")}</p>;
   return (
     <form
@@ -61,6 +68,14 @@ export function Composer({ session, chat }: ComposerProps) {
       {chat?.complaint.value && (
         <p class="complaint" role="alert">
           {visible(chat.complaint.value)}
+        </p>
+      )}
+      {turn && (
+        <p class="composer-note">
+          {t("compose.editing")}
+          <button type="button" class="link-button" onClick={giveUp}>
+            {t("compose.cancel")}
+          </button>
         </p>
       )}
       <div class="composer-row">
@@ -81,10 +96,14 @@ export function Composer({ session, chat }: ComposerProps) {
           aria-label={t("compose.label")}
           placeholder={t(working ? "compose.placeholder.more" : "compose.placeholder")}
           enterkeyhint={isCoarse() ? "enter" : "send"}
-          onInput={(event) => type(event.currentTarget.value)}
+          onInput={(event) => {
+            type(event.currentTarget.value);
+            if (chat) chat.complaint.value = null;
+          }}
           {...keys}
         />
-        {working && <StopButton chat={chat} />}
+        {working && isEmpty && <StopButton chat={chat} />}
+        {working && !isEmpty && <QueueMenu chat={chat} onSteer={() => send("steer")} />}
         {(!working || !isEmpty) && (
           <button
             class="send"
@@ -119,11 +138,15 @@ function useDraft(session: string | null) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(() => unsentDraft(session));
   const edit = editing.value;
+  const [turn, setTurn] = useState<string | undefined>(undefined);
+  const [aside, setAside] = useState("");
 
   useEffect(() => {
     if (edit?.session !== session || !edit) return;
     editing.value = null;
-    setText((now) => (now.trim() ? `${edit.text}\n\n${now}` : edit.text));
+    if (edit.turn) setAside(text);
+    setTurn(edit.turn);
+    setText((now) => (now.trim() && !edit.turn ? `${edit.text}\n\n${now}` : edit.text));
     field.current?.focus();
   }, [edit, session]);
   useEffect(() => {
@@ -159,6 +182,15 @@ function useDraft(session: string | null) {
   return {
     text,
     field,
+    /** The turn whose prompt is written anew. */
+    turn,
+    /** Leaves that prompt as it is; what was being written before comes back. */
+    giveUp: () => {
+      latest.current = aside;
+      setTurn(undefined);
+      setText(aside);
+      drafts.write(session, aside);
+    },
     type: (next: string) => {
       latest.current = next;
       setText(next);
@@ -167,6 +199,7 @@ function useDraft(session: string | null) {
     /** Empties the field; the draft stays until the server has taken what was sent. */
     clear: () => {
       latest.current = "";
+      setTurn(undefined);
       setText("");
     },
   };

@@ -1,6 +1,5 @@
 import { Component } from "preact";
-import { localeNow, t, tMaybe } from "../../core/i18n.ts";
-import { formatClock } from "../../core/time.ts";
+import { t, tMaybe } from "../../core/i18n.ts";
 import { visible, visibleName } from "../../core/visible.ts";
 import type { Block, Mark, Thinking } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
@@ -15,6 +14,11 @@ export const MessageFooter = lazy(
   true,
 );
 
+/** When one said it, and how to say it otherwise. */
+export const OwnFooter = lazy(async () => (await import("../turn/OwnFooter.tsx")).OwnFooter, true);
+/** The ways on from a turn that failed. */
+export const TurnFailure = lazy(async () => (await import("../turn/TurnFailure.tsx")).TurnFailure);
+
 /** What the list shows of one entry. */
 export interface EntryProps {
   chat: Chat;
@@ -25,7 +29,7 @@ export interface EntryProps {
   time: string;
   /** Whether it is still being written. */
   open: boolean;
-  /** Whether it is the last of its turn, which can be copied. */
+  /** Whether an answer is the last of its turn, which can be copied, or a prompt began its turn. */
   last: boolean;
   cut: string | null;
   mark: Mark | null;
@@ -47,28 +51,36 @@ export class Entry extends Component<EntryProps> {
   }
 
   override render(props: EntryProps) {
-    if (props.mark) return <MarkLine mark={props.mark} />;
+    if (props.mark) return <MarkLine {...props} mark={props.mark} />;
     return props.role === "user" ? <UserMessage {...props} /> : <AgentMessage {...props} />;
   }
 }
 
-function plainText(content: readonly Block[]): string {
+/** What a message says, without all that is no text. */
+export function plainText(content: readonly Block[]): string {
   return content.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
-function UserMessage({ content, time, undone }: EntryProps) {
+function UserMessage({ chat, turn, content, time, last, undone }: EntryProps) {
   return (
-    <article class={undone ? "entry user undone" : "entry user"} aria-label={t("chat.you")}>
-      <UserBubble content={content} title={formatClock(time, localeNow())} />
+    <article
+      class={undone ? "entry user undone" : "entry user"}
+      aria-label={t("chat.you")}
+      tabIndex={-1} // a tap shows the time
+    >
+      <UserBubble content={content} />
+      {last && turn !== null && !undone && (
+        <OwnFooter chat={chat} turn={turn} content={content} time={time} />
+      )}
     </article>
   );
 }
 
 /** What a person said: as it was typed, without Markdown. */
-export function UserBubble({ content, title }: { content: readonly Block[]; title?: string }) {
+export function UserBubble({ content }: { content: readonly Block[] }) {
   const files = content.filter((block) => block.type !== "text");
   return (
-    <div class="bubble" title={title}>
+    <div class="bubble">
       {plainText(content)}
       {files.map((block, place) => (
         <span key={place} class="chip">
@@ -80,13 +92,14 @@ export function UserBubble({ content, title }: { content: readonly Block[]; titl
   );
 }
 
-function AgentMessage({ chat, turn, content, open, last, cut, undone }: EntryProps) {
+function AgentMessage({ chat, turn, content, time, open, last, cut, undone }: EntryProps) {
   const text = plainText(content);
   return (
     <article
       class={undone ? "entry agent undone" : "entry agent"}
       aria-label={t("chat.agent")}
       aria-busy={open}
+      tabIndex={-1}
     >
       {content.map((block, place) => (
         <BlockView
@@ -98,7 +111,7 @@ function AgentMessage({ chat, turn, content, open, last, cut, undone }: EntryPro
         />
       ))}
       {cut !== null && cut !== "cancelled" && <p class="cut">{t("chat.cut")}</p>}
-      {last && !open && <MessageFooter chat={chat} turn={turn} text={text} />}
+      {last && !open && <MessageFooter chat={chat} turn={turn} text={text} time={time} />}
     </article>
   );
 }
@@ -146,7 +159,7 @@ function ThinkingRow({ block, open }: { block: Thinking; open: boolean }) {
   );
 }
 
-function MarkLine({ mark }: { mark: Mark }) {
+function MarkLine({ chat, turn, time, mark }: EntryProps & { mark: Mark }) {
   const { kind, fault } = mark;
   const text = visible(mark.text);
   const label = tMaybe(`mark.${kind}`, { text }) ?? text;
@@ -165,6 +178,7 @@ function MarkLine({ mark }: { mark: Mark }) {
             : t("fault.again")}
         </p>
       )}
+      {fault && <TurnFailure chat={chat} turn={turn} fault={fault} time={time} />}
     </div>
   );
 }

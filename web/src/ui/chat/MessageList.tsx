@@ -1,7 +1,8 @@
-import { Fragment } from "preact";
+import { Fragment, type RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { localeNow, t } from "../../core/i18n.ts";
-import { dayOf, formatDay } from "../../core/time.ts";
+import { dayOf, formatDay, formatWhen } from "../../core/time.ts";
+import { visible } from "../../core/visible.ts";
 import { copyText } from "../../platform/clipboard.ts";
 import type { MessageView, OpenMessage } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
@@ -12,6 +13,7 @@ import { Icon } from "../base/Icon.tsx";
 import { lazy } from "../base/lazy.tsx";
 import { usePin } from "../hooks/usePin.ts";
 import { Entry, type EntryProps } from "./Message.tsx";
+import type { OlderState } from "./older.ts";
 
 /** What is on its way: nothing in most moments. */
 export const Pending = lazy(async () => (await import("./Pending.tsx")).Pending);
@@ -21,12 +23,21 @@ export const WorkingLine = lazy(async () => (await import("./WorkingLine.tsx")).
 
 /** Entries that are rendered; older ones come with a tap. */
 const WINDOW = 60;
+/** A reader who comes so near to the top gets older ones by themselves, in CSS pixels. */
+const NEAR_TOP_PX = 400;
 
 type Row = Omit<EntryProps, "chat"> & { key: string };
 
-function rowOf(message: MessageView, next: MessageView | undefined, busy: boolean): Row {
+function rowOf(
+  message: MessageView,
+  around: readonly MessageView[],
+  at: number,
+  busy: boolean,
+): Row {
   const { seq, id, role, content, time, cut, mark, turn, undone } = message;
+  const next = around[at + 1];
   const goesOn = next ? next.turn === turn && next.role === "assistant" : busy;
+  const last = role === "user" ? turn !== around[at - 1]?.turn : !goesOn;
   return {
     key: id ?? `seq-${seq}`,
     id: id ?? "",
@@ -38,7 +49,7 @@ function rowOf(message: MessageView, next: MessageView | undefined, busy: boolea
     mark,
     undone,
     open: false,
-    last: !goesOn,
+    last,
   };
 }
 
@@ -65,28 +76,23 @@ export function MessageList({ chat }: { chat: Chat }) {
     chat.session,
     () => !chat.turn.peek() || readSetting("follow") !== "off",
   );
-  const keepFrom = useRef<number | null>(null);
 
   const busy = chat.turn.value !== null;
   const finished = messages.slice(-shown);
   const rows = [
-    ...finished.map((message, place) => rowOf(message, finished[place + 1], busy)),
+    ...finished.map((message, place) => rowOf(message, finished, place, busy)),
     ...opened.map(openRow),
   ];
   const hidden = messages.length - finished.length;
-
+  const older = useOlder(chat, scroller, finished[0]?.seq);
   const showOlder = (): void => {
-    keepFrom.current = scroller.current?.scrollHeight ?? null;
+    if (hidden > 0) older.hold();
+    else older.read();
     setShown(shown + WINDOW);
   };
-  // What came in above must not move what is being read.
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element && keepFrom.current !== null) {
-      element.scrollTop += element.scrollHeight - keepFrom.current;
-    }
-    keepFrom.current = null;
-  }, [shown]);
+  const since = chat.newAfter.value ?? Number.POSITIVE_INFINITY;
+  const firstNew = finished.findIndex(({ seq, role }) => seq > since && role !== "user");
+  const told = chat.told.value;
   useFollowOwn(chat, toEnd);
 
   return (
@@ -101,14 +107,29 @@ export function MessageList({ chat }: { chat: Chat }) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys
         tabIndex={0}
         onClick={copyFromBlock}
+        onScroll={({ currentTarget: { scrollTop } }) => {
+          if (pinned || scrollTop >= NEAR_TOP_PX) return;
+          if (hidden > 0 || older.state === "more") showOlder();
+        }}
       >
         <div ref={column} class="column">
-          {hidden > 0 && <Button onClick={showOlder}>{t("chat.older")}</Button>}
-          {hidden === 0 && chat.current.value.older && <p class="mark">{t("chat.older.kept")}</p>}
+          {(hidden > 0 || older.state === "more" || older.state === "failed") && (
+            <Button onClick={showOlder}>{t("chat.older")}</Button>
+          )}
+          {older.state === "loading" && <p class="mark">{t("chat.loading")}</p>}
           {rows.map(({ key, ...row }, place) => (
             <Fragment key={key}>
               <DayLine time={row.time} before={rows[place - 1]?.time} />
+              {place > 0 && place === firstNew && <NewLine since={rows[place - 1]?.time} />}
               <Entry chat={chat} {...row} />
+              {told.length > 0 &&
+                told
+                  .filter(({ seq }) => isBehind(seq, finished, place))
+                  .map(({ seq, text }) => (
+                    <p key={seq} class="mark">
+                      {visible(text)}
+                    </p>
+                  ))}
             </Fragment>
           ))}
           {outbox.value.length + chat.queue.value.length > 0 && <Pending chat={chat} />}
@@ -122,6 +143,56 @@ export function MessageList({ chat }: { chat: Chat }) {
         </button>
       )}
     </div>
+  );
+}
+
+/** Whether an event came behind an entry and before the next one. */
+function isBehind(seq: number, entries: readonly MessageView[], at: number): boolean {
+  const [entry, next] = [entries[at], entries[at + 1]];
+  return entry !== undefined && seq > entry.seq && (next === undefined || seq < next.seq);
+}
+
+interface Older {
+  /** Whether there is more at the server, as far as is known. */
+  state: OlderState;
+  /** Keeps what is read in its place over the next change above it. */
+  hold: () => void;
+  /** Asks the server for more. */
+  read: () => void;
+}
+
+/** What is older than all that is held, and how it comes in without moving what is read. */
+function useOlder(
+  chat: Chat,
+  scroller: RefObject<HTMLDivElement | null>,
+  first: number | undefined,
+): Older {
+  const [known, setKnown] = useState<OlderState | null>(null);
+  const held = useRef<[entry: Element, top: number] | null>(null);
+  const hold = (): void => {
+    const entry = scroller.current?.querySelector(".entry");
+    held.current = entry ? [entry, entry.getBoundingClientRect().top] : null;
+  };
+  useLayoutEffect(() => {
+    const [entry, top] = held.current ?? [];
+    if (!entry || top === undefined || !scroller.current) return;
+    scroller.current.scrollTop += entry.getBoundingClientRect().top - top;
+    held.current = null;
+  }, [first]);
+  const read = async (): Promise<void> => {
+    setKnown("loading");
+    const { readOlder } = await import("./older.ts");
+    setKnown(await readOlder(chat, hold));
+  };
+  const state = known ?? (chat.current.value.older ? "more" : "none");
+  return { state, hold, read: () => void read() };
+}
+
+function NewLine({ since = "" }: { since?: string | undefined }) {
+  return (
+    <p class="mark new-line">
+      {t("chat.since", { time: formatWhen(since, Date.now(), localeNow()) })}
+    </p>
   );
 }
 

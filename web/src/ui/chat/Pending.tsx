@@ -12,19 +12,19 @@ import {
 } from "../../state/outbox.ts";
 import { editing } from "./editing.ts";
 import { UserBubble } from "./Message.tsx";
+import { waits } from "./QueueBar.tsx";
 
-/** Prompts that wait in the session, and those that are still on their way to it. */
+/** Prompts that begin in a moment, and those that are still on their way to the session. */
 export function Pending({ chat }: { chat: Chat }) {
   const mine = outbox.value.filter((entry) => entry.session === chat.session);
-  const busy = chat.turn.value !== null;
   return (
     <>
-      {chat.queue.value.map((prompt) => (
-        <article key={prompt.prompt} class="entry user" aria-label={t("chat.you")}>
-          <UserBubble content={prompt.content} />
-          {busy && <p class="delivery">{t("compose.held")}</p>}
-        </article>
-      ))}
+      {!waits(chat) &&
+        chat.queue.value.map((prompt) => (
+          <article key={prompt.prompt} class="entry user" aria-label={t("chat.you")}>
+            <UserBubble content={prompt.content} />
+          </article>
+        ))}
       {mine.map((entry) => (
         <PendingEntry key={entry.key} entry={entry} />
       ))}
@@ -34,13 +34,13 @@ export function Pending({ chat }: { chat: Chat }) {
 
 /** A prompt of which the log knows nothing yet. */
 export function PendingEntry({ entry }: { entry: PromptEntry }) {
-  const { key, session, text, blocks, state, message } = entry;
+  const { key, session, text, blocks, turn, state, message } = entry;
   const stuck = state === "refused" || state === "unknown";
   const shown = stuck || state === "sending" ? state : "accepted";
   const edit = (): void => {
     dropEntry(key);
     drafts.write(session, text);
-    editing.value = { session, text, blocks };
+    editing.value = { session, text, blocks, ...(turn && { turn }) };
   };
   return (
     <article class="entry user" aria-label={t("chat.you")}>

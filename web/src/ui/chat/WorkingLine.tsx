@@ -13,10 +13,14 @@ export function activityOf(view: SessionView): string {
     const { reason } = view.waiting;
     return tMaybe(`turn.waiting.${reason}`) ?? t("turn.waiting", { reason: visible(reason) });
   }
-  if (view.open_calls.some((call) => call.status === "in_progress")) return t("tool.in_progress");
   const block = view.open_messages.at(-1)?.content.at(-1);
   if (block?.type === "text") return t("turn.writing");
   return t(block?.type === "thinking" ? "turn.thinking" : "turn.working");
+}
+
+/** What runs for the turn; nothing when the model itself is at work. */
+function runningOf({ open_calls }: SessionView): string {
+  return visible(open_calls.findLast(({ status }) => status === "in_progress")?.title ?? "");
 }
 
 /** One quiet line under the conversation while a turn runs. */
@@ -30,12 +34,22 @@ export function WorkingLine({ chat }: { chat: Chat }) {
   const isTimed = waiting?.reason === "rate_limit" || waiting?.reason === "retry";
   const left = isTimed ? leftMs(waiting.until, now, chat.clockAheadMs.value) : 0;
   const isStopping = chat.stopping.value === turn.id;
+  const running = isStopping ? "" : runningOf(chat.current.value);
   return (
     <p class="activity">
       <span class="ring" aria-hidden="true" />
       <span>{isStopping ? t("turn.stopping") : activityOf(chat.current.value)}</span>
-      <span class="quiet">{formatSpan(elapsed)}</span>
-      {left > 0 && <span class="quiet">{t("turn.waiting.left", { span: formatSpan(left) })}</span>}
+      <span class="quiet">· {formatSpan(elapsed)}</span>
+      {running && <span class="activity-now">· {running}</span>}
+      {left > 0 && (
+        <span class="quiet">
+          {t("turn.waiting.left", { span: formatSpan(left) })}
+          <button type="button" class="link-button" onClick={() => void chat.interrupt()}>
+            {t("compose.cancel")}
+          </button>
+        </span>
+      )}
+      {chat.escaped.value && <span class="quiet">{t("turn.escape")}</span>}
       {turn.attempt > 0 && <span class="quiet">{t("turn.resumed")}</span>}
     </p>
   );

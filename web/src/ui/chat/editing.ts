@@ -7,4 +7,6 @@ export const editing = signal<{
   text: string;
   /** The files that went along. */
   blocks?: readonly PromptBlock[];
+  /** The turn in whose place it will be said. */
+  turn?: string;
 } | null>(null);

@@ -8,6 +8,7 @@ import type { PromptBlock } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { settleShared, shared } from "../../state/shared.ts";
 import { editing } from "../chat/editing.ts";
+import { editOwn } from "../turn/OwnFooter.tsx";
 import { AttachedList } from "./AttachedList.tsx";
 import { AttachMenu } from "./AttachMenu.tsx";
 import { Attachments } from "./attached.ts";
@@ -56,7 +57,7 @@ export function ComposerTools(props: ComposerToolsProps) {
   }, [edit, session]);
   useEffect(() => {
     handle.current = {
-      key: palette.key,
+      key: (event) => palette.key(event) || editLast(event, chat, text, count),
       slash: (asked) => chat !== null && count === 0 && slash(chat, asked),
       take: () => attachments.take(),
     };
@@ -93,6 +94,20 @@ export function ComposerTools(props: ComposerToolsProps) {
       )}
     </>
   );
+}
+
+/** An arrow up in an empty field brings the last own message back. */
+function editLast(event: KeyboardEvent, chat: Chat | null, text: string, count: number): boolean {
+  const { key, shiftKey, ctrlKey, metaKey, altKey, isComposing } = event;
+  if (key !== "ArrowUp" || text !== "" || count > 0 || !chat || chat.turn.peek()) return false;
+  if (shiftKey || ctrlKey || metaKey || altKey || isComposing) return false;
+  const own = chat.messages.peek().filter(({ role, undone }) => role === "user" && !undone);
+  // What steered a turn goes back with the prompt that began it.
+  const said = own.find(({ turn }) => turn === own.at(-1)?.turn);
+  if (!said?.turn) return false;
+  event.preventDefault();
+  editOwn(chat, said.turn, said.content);
+  return true;
 }
 
 /** Begins a command; what was typed comes back when it is not done. */

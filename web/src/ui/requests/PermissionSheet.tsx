@@ -37,11 +37,35 @@ interface PermissionSheetProps {
 
 /** All there is to know about one request, and the answers to it. */
 export function PermissionSheet({ chat, answering, onClose }: PermissionSheetProps) {
-  const { request, leftMs, refused } = answering;
+  return (
+    <Sheet title={headingOf(answering.request)} onClose={onClose}>
+      <PermissionBody chat={chat} answering={answering} focused />
+    </Sheet>
+  );
+}
+
+interface PermissionBodyProps {
+  chat: Chat;
+  answering: Answering;
+  /** Whether it was asked for, and may take the focus. */
+  focused?: boolean;
+}
+
+/** The same without a frame; the digits answer while the focus is in it. */
+export function PermissionBody({ chat, answering, focused = false }: PermissionBodyProps) {
+  const { request, leftMs, refused, live, answer } = answering;
   const { preview, reason } = request;
   const { cwd, agent } = chat.current.value;
+  const press = (event: KeyboardEvent): void => {
+    const option = plainOptions(request)[Number(event.key) - 1];
+    const types = event.target instanceof HTMLInputElement;
+    if (!option || types || !live || isBlocked(option, answering)) return;
+    event.preventDefault();
+    answer(option.id);
+  };
   return (
-    <Sheet title={headingOf(request)} onClose={onClose}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: it hears keys of what is inside
+    <div class="permission" onKeyDown={press}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys */}
       <div class="sheet-scroll" tabIndex={0}>
         <p class="chips">
@@ -78,36 +102,53 @@ export function PermissionSheet({ chat, answering, onClose }: PermissionSheetPro
           ))}
       </div>
       {preview.truncated && <p class="complaint">{t("ask.truncated")}</p>}
-      <Answers answering={answering} />
+      <Answers answering={answering} focused={focused} />
       {refused && (
         <p class="complaint" role="alert">
           {t("ask.failed", { message: visible(refused) })}
         </p>
       )}
-    </Sheet>
+    </div>
   );
 }
 
-function Answers({ answering }: { answering: Answering }) {
+/** What is answered with one tap, in the order of the buttons. */
+function plainOptions({ options }: PermissionRequested): Option[] {
+  return options.filter(({ id }) => id !== ALWAYS).sort(byOrder);
+}
+
+function Answers({ answering, focused }: { answering: Answering; focused: boolean }) {
   const { request, live, answer } = answering;
-  const options = [...request.options].sort(byOrder);
+  const [note, setNote] = useState("");
   const deny = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (live) deny.current?.querySelector("button")?.focus();
-  }, [live]);
+    if (live && focused) deny.current?.querySelector("button")?.focus();
+  }, [live, focused]);
   return (
     <div ref={deny} class="answers">
-      {options
-        .filter(({ id }) => id !== ALWAYS)
-        .map((option) => (
+      {plainOptions(request).map((option) => (
+        <>
           <AnswerButton
             key={option.id}
             option={option}
             disabled={!live || isBlocked(option, answering)}
-            onClick={() => answer(option.id)}
+            onClick={() => answer(option.id, option.id === DENY ? note.trim() : "")}
           />
-        ))}
-      {options
+          {option.id === DENY && (
+            <div class="field">
+              <input
+                dir="auto"
+                value={note}
+                maxLength={4_000}
+                placeholder={t("ask.note")}
+                aria-label={t("ask.note")}
+                onInput={(event) => setNote(event.currentTarget.value)}
+              />
+            </div>
+          )}
+        </>
+      ))}
+      {request.options
         .filter(({ id }) => id === ALWAYS)
         .map((option) => (
           <AlwaysButton

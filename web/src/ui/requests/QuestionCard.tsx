@@ -1,11 +1,11 @@
 import "../../core/words.later.ts";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { formatSpan } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import type { QuestionAsked, QuestionItem } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
-import { newKey } from "../../state/outbox.ts";
+import { drafts as kept, newKey } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 import { useNow } from "../hooks/useNow.ts";
 
@@ -31,7 +31,7 @@ interface QuestionCardProps {
 
 /** One question of the agent, with all its items, above the composer. */
 export function QuestionCard({ chat, question }: QuestionCardProps) {
-  const [drafts, setDrafts] = useState<Readonly<Record<string, Draft>>>({});
+  const [drafts, setDrafts] = useKeptDrafts(chat, question.question);
   const [sending, setSending] = useState(false);
   const [refused, setRefused] = useState<string | null>(null);
   const key = useRef(newKey());
@@ -39,11 +39,11 @@ export function QuestionCard({ chat, question }: QuestionCardProps) {
     (item) => [item.id, toAnswer(item, drafts[item.id] ?? EMPTY)] as const,
   );
   const isComplete = answers.every(([, values]) => values.length > 0);
-  const send = async (): Promise<void> => {
+  const send = async (given: typeof answers): Promise<void> => {
     setSending(true);
     setRefused(null);
     const { question: id } = question;
-    const problem = await chat.answerQuestion(id, Object.fromEntries(answers), key.current);
+    const problem = await chat.answerQuestion(id, Object.fromEntries(given), key.current);
     if (problem === null) return;
     key.current = newKey();
     setRefused(problem);
@@ -55,7 +55,7 @@ export function QuestionCard({ chat, question }: QuestionCardProps) {
       aria-label={t("ask.questions")}
       onSubmit={(event) => {
         event.preventDefault();
-        if (isComplete && !sending) void send();
+        if (isComplete && !sending) void send(answers);
       }}
     >
       <TimeLeft chat={chat} until={question.expires_at ?? null} />
@@ -64,7 +64,7 @@ export function QuestionCard({ chat, question }: QuestionCardProps) {
           key={item.id}
           item={item}
           draft={drafts[item.id] ?? EMPTY}
-          onChange={(draft) => setDrafts((before) => ({ ...before, [item.id]: draft }))}
+          onChange={(draft) => setDrafts({ ...drafts, [item.id]: draft })}
         />
       ))}
       {refused && (
@@ -72,11 +72,44 @@ export function QuestionCard({ chat, question }: QuestionCardProps) {
           {t("ask.failed", { message: visible(refused) })}
         </p>
       )}
-      <Button kind="main" type="submit" disabled={!isComplete || sending}>
-        {t("ask.answer")}
-      </Button>
+      <div class="turn-ways">
+        <Button disabled={sending} onClick={() => void send([])}>
+          {t("ask.skip")}
+        </Button>
+        <Button kind="main" type="submit" disabled={!isComplete || sending}>
+          {t("ask.answer")}
+        </Button>
+      </div>
     </form>
   );
+}
+
+type Drafted = Readonly<Record<string, Draft>>;
+
+/** What was chosen so far: it survives the page, until the question is over. */
+function useKeptDrafts(chat: Chat, question: string): [Drafted, (drafts: Drafted) => void] {
+  const place = `${chat.session}.${question}`;
+  const [drafts, setDrafts] = useState<Drafted>(() => readKept(place));
+  useEffect(
+    () => () => {
+      const isOpen = chat.questions.peek().some((one) => one.question === question);
+      if (!isOpen) kept.write(place, "");
+    },
+    [place],
+  );
+  const keep = (next: Drafted): void => {
+    setDrafts(next);
+    kept.write(place, JSON.stringify(next));
+  };
+  return [drafts, keep];
+}
+
+function readKept(place: string): Drafted {
+  try {
+    return JSON.parse(kept.read(place) || "{}") as Drafted;
+  } catch {
+    return {};
+  }
 }
 
 interface ItemProps {

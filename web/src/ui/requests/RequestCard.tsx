@@ -10,7 +10,9 @@ import { route } from "../../state/router.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { useNow } from "../hooks/useNow.ts";
-import { headingOf, PermissionSheet } from "./PermissionSheet.tsx";
+import { useWide } from "../hooks/useWide.ts";
+import { receiptOf } from "../tools/tool_text.ts";
+import { headingOf, PermissionBody, PermissionSheet } from "./PermissionSheet.tsx";
 import { QuestionCard } from "./QuestionCard.tsx";
 
 /** How long a card says that somebody else was quicker, in milliseconds. */
@@ -27,7 +29,7 @@ export interface Answering {
   leftMs: number;
   /** Why the last answer was not taken. */
   refused: string | null;
-  answer: (option: string) => void;
+  answer: (option: string, note?: string) => void;
 }
 
 /** The open requests of a session, one at a time, above the composer. */
@@ -38,11 +40,12 @@ export function RequestCard({ chat }: { chat: Chat }) {
   const request = requests.find(({ permission }) => permission === asked) ?? requests[0];
   const question = chat.questions.value[0];
   const mine = useRef(new Set<string>());
-  const isGone = useGone(request, mine.current);
+  const gone = useGone(request, mine.current);
   if (!request) {
-    return isGone ? (
+    const decision = gone && chat.call(gone.call).value?.decision;
+    return gone ? (
       <section class="request" aria-label={t("ask.title")}>
-        <p class="quiet">{t("ask.gone")}</p>
+        <p class="quiet">{decision ? receiptOf(decision) : t("ask.gone")}</p>
       </section>
     ) : (
       question && <QuestionCard key={question.question} chat={chat} question={question} />
@@ -74,8 +77,9 @@ function OpenRequest({ chat, request, open, count, onAnswered }: OpenRequestProp
   useEffect(() => {
     if (open) setReviewing(true);
   }, [open]);
+  const wide = useWide();
   const answering = useAnswer(chat, request, onAnswered);
-  const { leftMs, live, refused, answer } = answering;
+  const { leftMs } = answering;
   return (
     <section class="request" aria-label={t("ask.title")}>
       <div class="request-head">
@@ -86,6 +90,23 @@ function OpenRequest({ chat, request, open, count, onAnswered }: OpenRequestProp
           {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
         </span>
       </div>
+      {wide ? (
+        <PermissionBody chat={chat} answering={answering} />
+      ) : (
+        <Folded answering={answering} onReview={() => setReviewing(true)} />
+      )}
+      {reviewing && !wide && (
+        <PermissionSheet chat={chat} answering={answering} onClose={() => setReviewing(false)} />
+      )}
+    </section>
+  );
+}
+
+/** The little that there is room for above a phone's keyboard. */
+function Folded({ answering, onReview }: { answering: Answering; onReview: () => void }) {
+  const { request, live, refused, answer } = answering;
+  return (
+    <>
       <p class="request-peek">{visible(peekOf(request))}</p>
       {refused && (
         <p class="complaint" role="alert">
@@ -96,14 +117,11 @@ function OpenRequest({ chat, request, open, count, onAnswered }: OpenRequestProp
         <Button kind="danger" disabled={!live} onClick={() => answer("deny")}>
           {t("ask.deny")}
         </Button>
-        <Button kind="main" disabled={!live} onClick={() => setReviewing(true)}>
+        <Button kind="main" disabled={!live} onClick={onReview}>
           {t("ask.review")}
         </Button>
       </div>
-      {reviewing && (
-        <PermissionSheet chat={chat} answering={answering} onClose={() => setReviewing(false)} />
-      )}
-    </section>
+    </>
   );
 }
 
@@ -135,14 +153,14 @@ function useAnswer(chat: Chat, request: PermissionRequested, onAnswered: () => v
     const timer = setTimeout(() => setLive(true), LIVE_AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
-  const answer = async (option: string): Promise<void> => {
+  const answer = async (option: string, note?: string): Promise<void> => {
     // The second tap comes before the buttons are drawn dead.
     if (busy.current) return;
     busy.current = true;
     setSending(true);
     setRefused(null);
     onAnswered();
-    const problem = await chat.answer(request, option, key.current);
+    const problem = await chat.answer(request, option, key.current, note);
     if (problem === null) return;
     key.current = newKey();
     busy.current = false;
@@ -154,25 +172,28 @@ function useAnswer(chat: Chat, request: PermissionRequested, onAnswered: () => v
     live: live && !sending,
     leftMs: Date.parse(request.expires_at) - (now + chat.clockAheadMs.value),
     refused,
-    answer: (option) => void answer(option),
+    answer: (option, note) => void answer(option, note),
   };
 }
 
-/** Whether a request went away a moment ago without an answer from here. */
-function useGone(request: PermissionRequested | undefined, mine: ReadonlySet<string>): boolean {
-  const last = useRef<string | undefined>(undefined);
-  const [isGone, setIsGone] = useState(false);
+/** The request that went away a moment ago without an answer from here. */
+function useGone(
+  request: PermissionRequested | undefined,
+  mine: ReadonlySet<string>,
+): PermissionRequested | undefined {
+  const last = useRef<PermissionRequested | undefined>(undefined);
+  const [gone, setGone] = useState<PermissionRequested | undefined>(undefined);
   const id = request?.permission;
   useEffect(() => {
     const before = last.current;
-    last.current = id;
-    if (id !== undefined || before === undefined || mine.has(before)) return;
-    setIsGone(true);
-    const timer = setTimeout(() => setIsGone(false), GONE_MS);
+    last.current = request;
+    if (id !== undefined || before === undefined || mine.has(before.permission)) return;
+    setGone(before);
+    const timer = setTimeout(() => setGone(undefined), GONE_MS);
     return () => {
       clearTimeout(timer);
-      setIsGone(false);
+      setGone(undefined);
     };
   }, [id, mine]);
-  return isGone;
+  return gone;
 }

@@ -8,6 +8,7 @@ import { refreshSessions } from "../../state/sessions.ts";
 import { IconButton } from "../base/Button.tsx";
 import { lazy } from "../base/lazy.tsx";
 import { useWide } from "../hooks/useWide.ts";
+import { drawer } from "./drawer.ts";
 
 const MENU = "more-menu";
 
@@ -20,6 +21,8 @@ const Banner = lazy(async () => (await import("./Banner.tsx")).Banner, true);
 export const Sheet = lazy(async () => (await import("../base/Sheet.tsx")).Sheet);
 /** The ways to the other pages. Its place is kept, so that nothing moves when it comes. */
 const Places = lazy(async () => (await import("./Places.tsx")).Places, true);
+/** What keys do everywhere. */
+export const Keys = lazy(async () => (await import("./Keys.tsx")).Keys, true);
 const MoreMenu = lazy(async () => (await import("./MoreMenu.tsx")).MoreMenu);
 
 interface AppShellProps {
@@ -32,15 +35,13 @@ interface AppShellProps {
 /** The frame: list, bar, banner, content. */
 export function AppShell({ title, note, chat, children }: AppShellProps) {
   const wide = useWide();
-  const [drawer, setDrawer] = useState(false);
   const [menu, setMenu] = useState(false);
   const waiting = chat ? chat.permissions.value.length : 0;
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title} · ${t("app.name")}`;
   }, [title, waiting]);
-  const openDrawer = (): void => {
-    setDrawer(true);
-    void refreshSessions();
+  const closeDrawer = (): void => {
+    drawer.value = false;
   };
   return (
     <div class="app">
@@ -70,20 +71,26 @@ export function AppShell({ title, note, chat, children }: AppShellProps) {
             popover="auto"
             onToggle={(event) => setMenu(event.newState === "open")}
           >
-            {menu && <MoreMenu />}
+            {menu && <MoreMenu chat={chat} />}
           </div>
         </header>
         <Banner chat={chat} />
         {children}
       </div>
       {!wide && <Places />}
-      {drawer && !wide && (
-        <Sheet className="drawer" title={t("sessions.title")} onClose={() => setDrawer(false)}>
-          <SessionList onPick={() => setDrawer(false)} />
+      {drawer.value && !wide && (
+        <Sheet className="drawer" title={t("sessions.title")} onClose={closeDrawer}>
+          <SessionList onPick={closeDrawer} />
         </Sheet>
       )}
+      <Keys />
     </div>
   );
+}
+
+function openDrawer(): void {
+  drawer.value = true;
+  void refreshSessions();
 }
 
 function focusComposer(): void {

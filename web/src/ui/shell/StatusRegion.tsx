@@ -4,6 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import { t, type Word } from "../../core/i18n.ts";
 import type { SessionView } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
+import { useReadMark } from "../hooks/useReadMark.ts";
 
 const OUTCOMES: Record<string, Word> = {
   completed: "status.done",
@@ -23,6 +24,7 @@ export function newsOf(before: SessionView, after: SessionView): Word | null {
 
 /** The one region that speaks by itself: the log does not. */
 export function StatusRegion({ chat }: { chat: Chat }) {
+  useReadMark(chat);
   const [news, setNews] = useState("");
   const last = useRef(chat.current.peek());
   useSignalEffect(() => {

@@ -1,12 +1,11 @@
 import "../../core/words.code.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { localeNow, t, tMaybe } from "../../core/i18n.ts";
-import { formatClock } from "../../core/time.ts";
+import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
-import type { CallView, Decision, ToolCall } from "../../protocol/types.gen.ts";
+import type { CallView, ToolCall } from "../../protocol/types.gen.ts";
 import { go } from "../../state/router.ts";
 import { Changes } from "../turn/Changes.tsx";
-import { FOLD_UNITS, outputOf, prettyArguments } from "./tool_text.ts";
+import { FOLD_UNITS, outputOf, prettyArguments, receiptOf } from "./tool_text.ts";
 
 /** What a tool card shows when it is opened. */
 export function ToolBody({ call, block }: { call: CallView | undefined; block: ToolCall }) {
@@ -42,7 +41,7 @@ export function ToolBody({ call, block }: { call: CallView | undefined; block: T
       {output === "" && call.status === "completed" && <p class="quiet">{t("tool.empty")}</p>}
       <ExitCode call={call} />
       {call.child && <Child session={call.child} />}
-      {call.decision && <Receipt decision={call.decision} />}
+      {call.decision && <p class="quiet">{receiptOf(call.decision)}</p>}
     </div>
   );
 }
@@ -51,17 +50,6 @@ function ExitCode({ call }: { call: CallView }) {
   const command = call.artifacts.find((artifact) => artifact.kind === "command");
   if (command?.kind !== "command" || command.exit_code == null) return null;
   return <p class="quiet">{t("tool.exit", { code: command.exit_code })}</p>;
-}
-
-function Receipt({ decision }: { decision: Decision }) {
-  const by = tMaybe(`tool.by.${decision.by}`) ?? visible(decision.by);
-  const word = decision.option === "deny" ? "tool.refused" : "tool.allowed";
-  return (
-    <p class="quiet">
-      {t(word, { by, time: formatClock(decision.time, localeNow()) })}
-      {decision.note && ` · ${visible(decision.note)}`}
-    </p>
-  );
 }
 
 function Child({ session }: { session: string }) {

@@ -1,8 +1,9 @@
 /** The words and icons of a tool card. */
 
-import { t, tMaybe } from "../../core/i18n.ts";
+import { localeNow, t, tMaybe } from "../../core/i18n.ts";
+import { formatClock } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
-import type { CallView, ResultBlock } from "../../protocol/types.gen.ts";
+import type { CallView, Decision, ResultBlock } from "../../protocol/types.gen.ts";
 import type { IconName } from "../base/icons.ts";
 
 /** Characters of a call's text that a card shows before it is asked for all. */
@@ -51,7 +52,18 @@ export function outputOf(call: CallView): string {
 /** The one line that says most about where a call is: its progress, its last output, its error. */
 export function glance(call: CallView): string {
   if (call.status === "in_progress") return call.progress ?? lastLine(call.output);
+  if (call.decision && (call.status === "denied" || !isBad(call))) return receiptOf(call.decision);
   return isBad(call) ? (resultText(call.content).trim().split("\n", 1)[0] ?? "") : "";
+}
+
+/** Who decided about a call, and when. */
+export function receiptOf({ by, option, note, time }: Decision): string {
+  const word = option === "deny" ? "tool.refused" : "tool.allowed";
+  const gaps = {
+    by: tMaybe(`tool.by.${by}`) ?? visible(by),
+    time: formatClock(time, localeNow()),
+  };
+  return t(word, gaps) + (note ? ` · ${visible(note)}` : "");
 }
 
 function lastLine(text: string): string {

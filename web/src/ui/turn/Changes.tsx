@@ -28,7 +28,7 @@ function Change({ change, open }: { change: FileChange; open: boolean }) {
       <summary class="change-head">
         <span class="change-path">{visible(path)}</span>
         <span class="quiet">{word}</span>
-        {diff && <Counts diffs={[diff]} />}
+        {diff && <Counts changes={[change]} />}
       </summary>
       {shown && (diff ? <Diff text={diff} /> : <NoDiff change={change} />)}
       {shown && diff && change.truncated && <p class="quiet">{t("change.cut")}</p>}
@@ -41,11 +41,12 @@ function NoDiff({ change }: { change: FileChange }) {
   return isMoved || change.path.endsWith("/") ? null : <p class="quiet">{t("change.binary")}</p>;
 }
 
-/** How many lines came and went. */
-export function Counts({ diffs }: { diffs: readonly string[] }) {
-  const { added, removed } = countDiff(diffs);
+/** How many lines came and went: at least so many, where only the heads of the diffs are here. */
+export function Counts({ changes }: { changes: readonly FileChange[] }) {
+  const { added, removed } = countDiff(changes.flatMap(({ diff }) => diff ?? []));
   return (
     <span class="counts">
+      {changes.some(({ truncated }) => truncated) && "≥ "}
       <span class="add">+{added}</span> <span class="del">−{removed}</span>
     </span>
   );

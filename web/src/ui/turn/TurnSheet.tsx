@@ -3,9 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import { ApiFault, call } from "../../platform/api.ts";
+import { copyText } from "../../platform/clipboard.ts";
 import type { FileChange } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
-import { deliver, newKey } from "../../state/outbox.ts";
+import { complaintOf, deliver, newKey } from "../../state/outbox.ts";
 import { go } from "../../state/router.ts";
 import { putSession } from "../../state/sessions.ts";
 import { Button } from "../base/Button.tsx";
@@ -16,32 +17,34 @@ import { Undo } from "./Undo.tsx";
 interface TurnSheetProps {
   chat: Chat;
   turn: string;
+  /** The answer, as Markdown. */
+  text: string;
   onClose: () => void;
 }
 
-/** What a turn changed, and the ways on from it: again, branch, undo. */
-export function TurnSheet({ chat, turn, onClose }: TurnSheetProps) {
+/** What a turn changed, and the ways on from it: copy, share, branch, undo. */
+export function TurnSheet({ chat, turn, text, onClose }: TurnSheetProps) {
   const [undoing, setUndoing] = useState(false);
   const [complaint, setComplaint] = useState("");
-  const { last_turn, turn: running } = chat.current.value;
   const path = { session: chat.session };
-  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
-    setComplaint("");
-    try {
-      await work();
-      onClose();
-    } catch (error) {
-      if (!(error instanceof ApiFault)) throw error;
-      setComplaint(error.message);
-    }
+  const branch = async (): Promise<void> => {
+    const said = deliver("fork_session", { path, key: newKey(), body: { turn } });
+    const problem = await complaintOf(
+      said.then((made) => {
+        putSession(made);
+        go({ page: "chat", session: made.id });
+      }),
+    );
+    setComplaint(problem ?? "");
+    if (problem === null) onClose();
   };
-  const again = () => attempt(() => deliver("retry", { path, key: newKey() }));
-  const branch = () =>
-    attempt(async () => {
-      const made = await deliver("fork_session", { path, key: newKey(), body: { turn } });
-      putSession(made);
-      go({ page: "chat", session: made.id });
-    });
+  const copy = async (): Promise<void> => {
+    if (await copyText(text)) onClose();
+  };
+  const share = (): void => {
+    // Who gives it up has not asked for a word about it.
+    navigator.share({ text }).then(onClose, () => undefined);
+  };
   return (
     <Sheet title={t("turn.title")} onClose={onClose}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys */}
@@ -62,8 +65,9 @@ export function TurnSheet({ chat, turn, onClose }: TurnSheetProps) {
         />
       ) : (
         <div class="turn-ways">
-          {running === null && last_turn?.id === turn && (
-            <Button onClick={() => void again()}>{t("turn.again")}</Button>
+          {text !== "" && <Button onClick={() => void copy()}>{t("turn.markdown")}</Button>}
+          {text !== "" && "share" in navigator && (
+            <Button onClick={share}>{t("turn.share")}</Button>
           )}
           <Button onClick={() => void branch()}>{t("turn.branch")}</Button>
           <Button kind="danger" onClick={() => setUndoing(true)}>

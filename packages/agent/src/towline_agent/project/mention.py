@@ -38,13 +38,17 @@ class Mention(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
 
 
-def find_mentions(text: str) -> tuple[Mention, ...]:
-    """What a prompt mentions, each once, in order; `MENTIONS_MAX` at most.
+def find_mentions(text: str, most: int = MENTIONS_MAX) -> tuple[Mention, ...]:
+    """What a prompt mentions, each once, in order.
 
     `@src/a.py`, `@src/a.py:3`, `@src/a.py:3-9`, `@src/a.py#L3-L9`, `@"a name with spaces"`.
+
+    Args:
+        text: What it says.
+        most: How many are told; more than `MENTIONS_MAX` only to say which do not count.
     """
     found = (_read(match[1] or match[2].rstrip(_TRAILING)) for match in _MENTION.finditer(text))
-    return tuple(dict.fromkeys(mention for mention in found if mention.path))[:MENTIONS_MAX]
+    return tuple(dict.fromkeys(mention for mention in found if mention.path))[:most]
 
 
 def _read(written: str) -> Mention:

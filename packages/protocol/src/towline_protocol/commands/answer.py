@@ -27,7 +27,8 @@ class AnswerQuestion(Body, frozen=True, kw_only=True):
     """A person's answers, to all items at once."""
 
     answers: dict[str, tuple[str, ...]]
-    """Item id to what was chosen: ids of its options, and own words where it takes them."""
+    """Item id to what was chosen: ids of its options, and own words where it takes them. None at
+    all leaves the whole question to the agent."""
 
 
 class QuestionAnswered(Body, frozen=True, kw_only=True):

@@ -30,6 +30,8 @@ from towline_server.sessions.sniff import PDF, PICTURES, TEXT
 
 __all__ = ["COMMANDS", "INIT", "Mentioned", "Projects"]
 
+_MENTIONS_SEEN: Final = 1_000  # of those that do not count: enough to say how many they are
+
 COMMANDS: Final = (
     CommandInfo(name="new", about="begin another session", operation="create_session"),
     CommandInfo(name="clear", about="begin anew, in the same folder", operation="create_session"),
@@ -132,8 +134,11 @@ class Projects:
         workspace = self._workspace(cwd)
         blocks: list[Block] = []
         attached: list[str] = []
-        left_out: list[LeftOut] = []
-        for mention in find_mentions(text):
+        mentions = find_mentions(text)
+        why = f"a prompt takes {len(mentions)} files along"
+        more = find_mentions(text, most=_MENTIONS_SEEN)[len(mentions) :]
+        left_out = [LeftOut(mention.plain, why) for mention in more]
+        for mention in mentions:
             found = await read_mention(workspace, mention, secret=self._secret)
             block = found if isinstance(found, LeftOut) else await _keep(user, found, files)
             if isinstance(block, LeftOut):

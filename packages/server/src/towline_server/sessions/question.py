@@ -258,7 +258,9 @@ def _name(agent: str, items: tuple[QuestionItem, ...]) -> tuple[QuestionItem, ..
 
 
 def _check(items: tuple[QuestionItem, ...], answers: Answers) -> None:
-    """Refuse answers that do not fit what was asked."""
+    """Refuse answers that do not fit what was asked; none at all leave it to the agent."""
+    if not answers:
+        return
     unknown = answers.keys() - {item.id for item in items}
     if unknown:
         raise Rejected(f"{min(unknown)!r} is none of the question's items; leave it out.")
@@ -301,6 +303,8 @@ def _tell(items: tuple[QuestionItem, ...], resolved: QuestionResolved) -> str:
     """The answers in words, for the model."""
     if resolved.by == DEADLINE:
         return "Nobody is there to answer. Decide yourself, and say what you decided and why."
+    if not resolved.answers and resolved.by not in RESERVED_NAMES:
+        return "They leave it to you. Decide yourself, and say what you decided and why."
     if not resolved.answers:
         return "The question was taken back without an answer."
     told: list[str] = []
