@@ -22,6 +22,16 @@ def test_the_last_model_of_each_provider_is_remembered(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["picks.json"]
 
 
+def test_the_model_of_all_new_sessions_is_kept_beside_the_last_picks(tmp_path: Path) -> None:
+    picks = Picks(tmp_path)
+    picks.remember("openai/gpt-5")
+    picks.choose("groq/llama")
+    assert Picks(tmp_path).chosen == "groq/llama"
+    picks.choose(None)
+    assert Picks(tmp_path).chosen is None
+    assert Picks(tmp_path).last("openai") == "openai/gpt-5"
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"openai": 1}', b"\xff"])
 def test_a_damaged_file_is_as_good_as_none_and_is_written_anew(
     tmp_path: Path, content: bytes

@@ -77,12 +77,16 @@ async def _use_discovery(client: Client) -> None:
     assert (await about.ready()).status == "ready"
     assert {row.name for row in (await about.manifest()).operations} == OPERATIONS.keys()
     assert (await about.capabilities()).agents[0].name == "main"
+    assert (await about.start("/home/person")).folder == "/work"
+    assert (await about.start_paths("a", folder="/home/person", limit=5)).paths == ()
     assert (await about.openapi())["openapi"] == "3.1.0"
     assert (await about.docs()).startswith("<!doctype html>")
 
 
 async def _use_models(models: Models) -> None:
     assert (await models.list_models()).default == "scripted/model"
+    assert (await models.set_default_model("scripted/model")).model == "scripted/model"
+    assert (await models.local_model()).state == "ready"
     assert (await models.list_providers()).providers[0].provider == "scripted"
     assert (await models.change_provider("scripted", api_key="k", backup_keys=["b"])).key == "abcd"
     assert (await models.test_provider("scripted")).keys[0].works

@@ -534,6 +534,12 @@ export interface DeclareTools {
   readonly tools?: readonly ClientTool[];
 }
 
+/** The model of sessions that name none. */
+export interface DefaultModel {
+  /** `provider/model`; in a wish, left out to let the server choose by what is there. */
+  readonly model?: string | null;
+}
+
 /** How the last turn ended. */
 export interface EndedTurn {
   /** Its id. */
@@ -823,6 +829,27 @@ export interface Limits {
   readonly wall_s?: number | null;
 }
 
+/** How the built-in model stands, which is fetched once and runs on the server's machine. */
+export interface LocalModelState {
+  /**
+   * `off` (nobody has asked for it), `fetching`, `loading`, `ready`, `reading`, `writing` or
+   * `failed`.
+   */
+  readonly state: string;
+  /** While it is fetched: the bytes that are there. */
+  readonly done_bytes?: number;
+  /** While it is fetched: the bytes of all of it. */
+  readonly total_bytes?: number;
+  /** While it is fetched: where from. */
+  readonly source?: string;
+  /** Why it failed and what to do; or what the fetch has to say. */
+  readonly message?: string | null;
+  /** While it reads: how much of the prompt it has read; left out when that is not known. */
+  readonly percent?: number | null;
+  /** While it writes: tokens in a second; left out when that is not known. */
+  readonly tokens_s?: number | null;
+}
+
 /** A password that was right. */
 export interface LoggedIn {
   /** The token; `None` when it was set as a cookie. */
@@ -993,6 +1020,8 @@ export interface ModelInfo {
   readonly refuses?: readonly string[];
   /** Whether it is cheap and quick. */
   readonly fast?: boolean;
+  /** Whether it sees pictures. */
+  readonly images?: boolean | null;
   /** US dollars for a million input tokens. */
   readonly price_input?: number | null;
   /** US dollars for a million output tokens. */
@@ -1813,6 +1842,28 @@ export interface SignInStarted {
   readonly expires_at: string;
 }
 
+/** What a session would have that begins in a folder now, before there is one. */
+export interface StartInfo {
+  /** The folder, absolute. */
+  readonly folder: string;
+  /**
+   * The folders that sessions may begin in or below; a session that names none begins in the first.
+   */
+  readonly roots: readonly string[];
+  /** `provider/model` of a session that names none. */
+  readonly model: string;
+  /**
+   * The mode of a session that names none: the one last chosen in this folder, else the server's.
+   */
+  readonly mode: string;
+  /** As in `SuggestionList`. */
+  readonly suggestions: readonly string[];
+  /** As in `CommandList`. */
+  readonly commands: readonly CommandInfo[];
+  /** Files that are no commands, and why. */
+  readonly notices?: readonly string[];
+}
+
 /** Who signs in, with a registration of their own. Its `repr` shows no secret. */
 export interface StartSignIn {
   /** The OAuth client; left out to take the server's environment. */
@@ -2109,6 +2160,21 @@ export interface TranscriptArtifact {
   readonly language?: string | null;
 }
 
+/** What one of a folder's own files says. */
+export interface TrustFile {
+  /** Relative to the folder. */
+  readonly path: string;
+  /** Its text, or the beginning of it; empty where it is no text, or not to be shown. */
+  readonly text?: string;
+  /** The size of all of it. */
+  readonly bytes?: number;
+  /**
+   * `whole`, `cut` (it goes on), `binary` (it is no text), or `secret` (its name says that it holds
+   * secrets).
+   */
+  readonly shown?: string;
+}
+
 /** Whether a folder's own rules, servers, commands and skills count (A5.49). */
 export interface TrustInfo {
   /** The folder. */
@@ -2125,6 +2191,11 @@ export interface TrustInfo {
   readonly rules?: readonly string[];
   /** Sentences on what can't be read, or keeps the folder from being trusted. */
   readonly problems?: readonly string[];
+  /**
+   * What the files say, in their order, as far as 64 KiB reach; only where somebody may still
+   * decide, so not of a folder that is trusted.
+   */
+  readonly contents?: readonly TrustFile[];
 }
 
 /** The turn was stopped by somebody. */
@@ -2454,6 +2525,10 @@ export interface Operations {
   get_diff: { request: null; answer: TurnDiff };
   /** Put files back to what they were before a turn; what others changed stays. */
   revert_turn: { request: RevertTurn; answer: TurnReverted };
+  /** Tell what a session would have that began in a folder: commands, mode, model. */
+  get_start: { request: null; answer: StartInfo };
+  /** List files of a folder that a session may begin in, for `@`. */
+  list_start_paths: { request: null; answer: PathList };
   /** List files and folders of the session's folder that may be meant, for `@`. */
   list_paths: { request: null; answer: PathList };
   /** List the commands of the session, for `/`. */
@@ -2470,6 +2545,10 @@ export interface Operations {
   set_trust: { request: SetTrust; answer: TrustInfo };
   /** List the models that can be asked, with abilities and prices. */
   list_models: { request: null; answer: ModelList };
+  /** Choose the model of sessions that name none, for all who use the server. */
+  set_default_model: { request: DefaultModel; answer: DefaultModel };
+  /** Tell how the built-in model stands: how far its fetch is, what it does now. */
+  get_local_model: { request: null; answer: LocalModelState };
   /** List providers: where a key was found, its last four characters, the address. */
   list_providers: { request: null; answer: ProviderList };
   /** Set a provider's key, backup keys, address or CA; counts for the next request. */

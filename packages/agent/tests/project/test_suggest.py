@@ -22,3 +22,15 @@ def test_the_path_that_begins_so_is_first_then_the_name_that_does() -> None:
     assert rank_paths(paths, "SRC/A", 9) == ("src/app.py",)
     assert rank_paths(paths, "", 2) == ("src/", "s/r/c")
     assert rank_paths(paths, "nothing", 9) == ()
+
+
+def test_hidden_paths_go_last_unless_they_are_typed_and_what_was_changed_last_goes_first() -> None:
+    changed = {".ci/": 0, ".ci/run.yml": 9, "src/": 0, "src/app.py": 5, "a.md": 7}
+    ranked = rank_paths(changed, "", 9, changed.__getitem__)
+    assert ranked == ("a.md", "src/app.py", "src/", ".ci/run.yml", ".ci/")
+    assert rank_paths(changed, "r", 9, changed.__getitem__) == (
+        ".ci/run.yml",
+        "src/",
+        "src/app.py",
+    )
+    assert rank_paths(changed, ".c", 9, changed.__getitem__)[0] == ".ci/"

@@ -17,6 +17,7 @@ from towline.local import (
     named_model,
     serve_model,
 )
+from towline.stand import Stand
 from towline_agent import (
     LOCAL_MODEL_FACTS,
     ChatFlags,
@@ -60,6 +61,8 @@ class LocalProvider:
         self.slot = Slot(LOCAL_MODEL_FACTS.concurrency or 1)
         """Its one place."""
         self.slot.first = _LOADING
+        self.stand = Stand()
+        """How it stands, for people."""
         self._file = file
         self._on_progress = on_progress
         self._on_note = on_note
@@ -81,6 +84,7 @@ class LocalProvider:
             if self._served is not None and self._served.alive:
                 return self._served
             self.slot.hold(_LOADING)
+            self.stand.begin()
             try:
                 await self._stop()
                 await check_engine()  # before a gigabyte is fetched
@@ -95,7 +99,11 @@ class LocalProvider:
                 if self._warm is not None:
                     self.speed = await self._warm(self._served)
                 self.slot.first = None
+                self.stand.ready(self._served, self.speed)
                 return self._served
+            except LocalModelError as error:
+                self.stand.failed(error.message)
+                raise
             finally:
                 self.slot.release()
 
@@ -127,7 +135,8 @@ class LocalProvider:
     async def _serve(self) -> AbstractAsyncContextManager[LocalModel]:
         """The server of the file that was named, else of the embedded model."""
         if self._file is None:
-            file = await ensure_model(on_progress=self._on_progress, on_note=self._on_note)
+            file = await ensure_model(on_progress=self._fetched, on_note=self._noted)
+            self.stand.loading()
             return serve_model(file)
         file = named_model(self._file)
         # Another model: its own template, and its own name on the wire.
@@ -135,7 +144,16 @@ class LocalProvider:
             file, replace(QWEN_CODER, alias=file.stem, title=file.name), template=None
         )
 
+    def _fetched(self, done: int, total: int, source: str) -> None:
+        self.stand.fetching(done, total, source)
+        self._on_progress(done, total, source)
+
+    def _noted(self, note: str) -> None:
+        self.stand.note(note)
+        self._on_note(note)
+
     async def _stop(self) -> None:
+        self.stand.stopped()
         self.slot.first = _LOADING
         if self._chat is not None:
             await self._chat.aclose()

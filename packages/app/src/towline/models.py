@@ -25,7 +25,7 @@ from towline_agent import (
 )
 from towline_agent import Choice as Newest
 from towline_agent import choose_model as choose_live
-from towline_protocol import TowlineError
+from towline_protocol import LocalModelState, TowlineError
 from towline_server import Connection
 
 __all__ = [
@@ -233,6 +233,17 @@ class Models:
         self._warm = warm
         self._local: LocalProvider | None = None
 
+    async def aclose(self) -> None:
+        """End the embedded model, if it was ever asked for."""
+        if self._local is not None:
+            await self._local.aclose()
+
+    async def local_state(self) -> LocalModelState:
+        """How the embedded model stands; `off` as long as nobody has asked for it."""
+        if self._local is None:
+            return LocalModelState(state="off")
+        return await self._local.stand.tell()
+
     async def take_up(
         self, provider: str, *, picks: Picks | None = None, transport: Transport | None = None
     ) -> None:
@@ -245,6 +256,8 @@ class Models:
             picks: What the person named last for each provider.
             transport: Who asks it for its newest model; `None` for the process's own.
         """
+        if picks is not None and picks.chosen is not None:
+            return  # somebody has said it
         model = VENDORS[provider].default_model
         found = Found(provider=provider, model=model, why="It can be asked since you set it up")
         choice = _first((found,), picks)

@@ -10,6 +10,7 @@ import msgspec
 __all__ = ["Picks"]
 
 _FILE: Final = "picks.json"
+_ALL: Final = "*"  # no provider is called so
 
 
 class Picks:
@@ -25,6 +26,26 @@ class Picks:
     def last(self, provider: str) -> str | None:
         """The last pick as `provider/model`; `None` when there is none."""
         return self._read().get(provider)
+
+    @property
+    def chosen(self) -> str | None:
+        """The model that was chosen for all new sessions; `None` when nobody has."""
+        return self._read().get(_ALL)
+
+    def choose(self, model: str | None) -> None:
+        """Keep the model of all new sessions.
+
+        Args:
+            model: `provider/model`; `None` to choose by what is there, as if nobody had.
+
+        Raises:
+            OSError: It cannot be kept.
+        """
+        picks = self._read()
+        picks.pop(_ALL, None)
+        if model is not None:
+            picks[_ALL] = model
+        self._write(msgspec.json.format(msgspec.json.encode(picks)))
 
     def remember(self, model: str) -> None:
         """Remember a model that a person named.

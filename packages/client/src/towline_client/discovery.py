@@ -7,7 +7,7 @@ import msgspec
 from towline_client.caller import Caller
 from towline_client.errors import ContractUnavailable
 from towline_client.options import CallOptions
-from towline_protocol import Capabilities, Health, Manifest
+from towline_protocol import Capabilities, Health, Manifest, PathList, StartInfo
 
 __all__ = ["Discovery"]
 
@@ -33,6 +33,41 @@ class Discovery:
     async def capabilities(self, **options: Unpack[CallOptions]) -> Capabilities:
         """What this server offers: its agents and their models, modes, limits."""
         return await self._caller.call("capabilities", Capabilities, options=options)
+
+    async def start(self, folder: str | None = None, **options: Unpack[CallOptions]) -> StartInfo:
+        """What a session would have that began in a folder now: commands, mode, model.
+
+        Args:
+            folder: A folder of the server that sessions may begin in; `None` for its first one.
+
+        Raises:
+            CommandRejected: Sessions may not begin there.
+        """
+        query = {} if folder is None else {"folder": folder}
+        return await self._caller.call("get_start", StartInfo, query=query, options=options)
+
+    async def start_paths(
+        self,
+        prefix: str = "",
+        *,
+        folder: str | None = None,
+        limit: int = 50,
+        **options: Unpack[CallOptions],
+    ) -> PathList:
+        """Files of a folder that a session may begin in, for completion behind `@`.
+
+        Args:
+            prefix: What was typed so far.
+            folder: As for `start`.
+            limit: How many at most.
+
+        Raises:
+            CommandRejected: Sessions may not begin there, or it cannot be read.
+        """
+        query = {"prefix": prefix, "limit": str(limit)}
+        if folder is not None:
+            query["folder"] = folder
+        return await self._caller.call("list_start_paths", PathList, query=query, options=options)
 
     async def openapi(self, **options: Unpack[CallOptions]) -> dict[str, Any]:
         """The contract as an OpenAPI 3.1 document. Needs no credential.

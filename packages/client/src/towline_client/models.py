@@ -9,7 +9,9 @@ from towline_client.caller import Caller
 from towline_client.options import CallOptions
 from towline_protocol import (
     ChangeProvider,
+    DefaultModel,
     FinishSignIn,
+    LocalModelState,
     ModelList,
     ProviderInfo,
     ProviderList,
@@ -38,6 +40,25 @@ class Models:
     async def list_models(self, **options: Unpack[CallOptions]) -> ModelList:
         """Every model that can be asked, with abilities and prices."""
         return await self._caller.call("list_models", ModelList, try_s=_SLOW_S, options=options)
+
+    async def set_default_model(
+        self, model: str | None, **options: Unpack[CallOptions]
+    ) -> DefaultModel:
+        """Choose the model of sessions that name none, for all who use the server. For admins.
+
+        Args:
+            model: `provider/model`; `None` to let the server choose by what is there.
+
+        Raises:
+            CommandRejected: There is no such model, or the server's settings name another one.
+        """
+        return await self._caller.call(
+            "set_default_model", DefaultModel, body=DefaultModel(model=model), options=options
+        )
+
+    async def local_model(self, **options: Unpack[CallOptions]) -> LocalModelState:
+        """How the built-in model stands: how far its fetch is, what it does now."""
+        return await self._caller.call("get_local_model", LocalModelState, options=options)
 
     async def list_providers(self, **options: Unpack[CallOptions]) -> ProviderList:
         """All providers, the usable ones first. For admins."""

@@ -166,6 +166,7 @@ __all__ = [
     "CreateToken",
     "Decision",
     "DeclareTools",
+    "DefaultModel",
     "Delta",
     "Docstring",
     "EndedTurn",
@@ -195,6 +196,7 @@ __all__ = [
     "Interrupted",
     "KeyTest",
     "Limits",
+    "LocalModelState",
     "LoggedIn",
     "Login",
     "Manifest",
@@ -285,6 +287,7 @@ __all__ = [
     "Signature",
     "SseDecoder",
     "SseEvent",
+    "StartInfo",
     "StartSignIn",
     "StepEnded",
     "StepId",
@@ -315,6 +318,7 @@ __all__ = [
     "TowlineError",
     "Transcript",
     "TranscriptArtifact",
+    "TrustFile",
     "TrustInfo",
     "TurnCancelled",
     "TurnCompleted",
@@ -383,18 +387,18 @@ _LATE: Final = {
             AddUser AgentOffer AnswerPermission AnswerQuestion Capabilities
             ChangePassword ChangeProvider Checkpoint CheckpointList Claim ClaimCall
             Claimed ClientBlock ClientCall ClientCallEnded ClientLimits CloseSession
-            CommandInfo CommandList CreateSession CreateToken DeclareTools FileInfo
-            FinishSignIn ForkSession Health History Identity Interrupt Interrupted
-            KeyTest LoggedIn Login Manifest ManifestRow MarkRead ModelInfo ModelList
-            NewToken NotePresence Pairing PathList PermissionAnswered Problem
-            PromptAccepted ProviderInfo ProviderList ProviderTest PushKeys PushOffer
-            PushOutcome PushSubscription PushSubscriptionList QuestionAnswered
-            QueueResumed ReadMark ReportProgress RequestList RequestRow Resend
-            RevertTurn RunCommand SendPrompt SendResult SessionDeleted SessionInfo
-            SessionList SetTrust SignInStarted StartSignIn SubscribePush
-            SuggestionList TokenInfo TokenList ToolInfo ToolList ToolsDeclared
-            TrustInfo TurnDiff TurnReverted UpdateSession UsageReport UsageRow
-            UserInfo UserList ViewAnswer Withdrawn
+            CommandInfo CommandList CreateSession CreateToken DeclareTools DefaultModel
+            FileInfo FinishSignIn ForkSession Health History Identity Interrupt
+            Interrupted KeyTest LocalModelState LoggedIn Login Manifest ManifestRow
+            MarkRead ModelInfo ModelList NewToken NotePresence Pairing PathList
+            PermissionAnswered Problem PromptAccepted ProviderInfo ProviderList
+            ProviderTest PushKeys PushOffer PushOutcome PushSubscription
+            PushSubscriptionList QuestionAnswered QueueResumed ReadMark ReportProgress
+            RequestList RequestRow Resend RevertTurn RunCommand SendPrompt SendResult
+            SessionDeleted SessionInfo SessionList SetTrust SignInStarted StartInfo
+            StartSignIn SubscribePush SuggestionList TokenInfo TokenList ToolInfo
+            ToolList ToolsDeclared TrustFile TrustInfo TurnDiff TurnReverted
+            UpdateSession UsageReport UsageRow UserInfo UserList ViewAnswer Withdrawn
         """,
         "towline_protocol.frames": """
             CONTROL_FRAMES Broken Control Frame Gap Hello Partial Reset SessionChanged

@@ -8,7 +8,7 @@ from functools import partial
 from importlib import metadata
 from typing import Final, cast
 
-from towline_agent import Clock, Mint, SystemClock, mint_now
+from towline_agent import Clock, Mint, SystemClock, drop_scratch, mint_now
 from towline_protocol import TowlineError
 from towline_server.api.access import Authenticate
 from towline_server.api.guard import App, Receive, Scope, Send
@@ -28,6 +28,7 @@ __all__ = ["EmbeddedApp", "create_app"]
 _log: Final = logging.getLogger("towline.server")
 
 _RETRY_S: Final = 5.0
+_running: Final[set["EmbeddedApp"]] = set()  # those of this process that share scratch folders
 
 
 class EmbeddedApp:
@@ -95,7 +96,10 @@ class EmbeddedApp:
             StoreError: The store cannot be used.
         """
         del app
+        drop_scratch()  # what processes left that were killed
         async with contextlib.AsyncExitStack() as stack:
+            _running.add(self)
+            stack.callback(self._drop_own)
             store = await open_store(self._config.data_dir, mint=self._mint)
             stack.push_async_callback(store.close)
             fleet = self._make_fleet()
@@ -148,6 +152,12 @@ class EmbeddedApp:
                 "`pages=True` has no effect: mount it at '/', or leave `pages` out.",
                 prefix,
             )
+
+    def _drop_own(self) -> None:
+        """The last one of this process takes the process's own scratch folders along."""
+        _running.discard(self)
+        if not _running:
+            drop_scratch(own=True)
 
     def _leave(self) -> None:
         self._built = None

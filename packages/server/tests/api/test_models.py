@@ -11,7 +11,9 @@ from towline_agent.testing import ScriptedProvider
 from towline_protocol import (
     OPERATIONS,
     ChangeProvider,
+    DefaultModel,
     FinishSignIn,
+    LocalModelState,
     ModelList,
     Problem,
     ProviderInfo,
@@ -163,3 +165,23 @@ async def test_a_body_that_does_not_fit_is_told_without_its_key(
     assert reply.read(Problem).code == "invalid_request"
     assert b"secret" not in reply.body
     assert "secret" not in caplog.text
+
+
+async def test_the_model_of_new_sessions_is_chosen_for_all_who_use_the_server(
+    client: AppClient, providers: FakeProviders
+) -> None:
+    path = "/api/models/default"
+    chosen = await client.ask("PUT", path, DefaultModel(model="other/one"))
+    assert chosen.read(DefaultModel).model == providers.default == "other/one"
+    assert (await client.ask("GET", "/api/models")).read(ModelList).default == "other/one"
+    wrong = await client.ask("PUT", path, DefaultModel(model="nothing"))
+    assert (wrong.status, wrong.read(Problem).reason) == (422, "unknown_model")
+    assert (await client.ask("PUT", path, DefaultModel())).read(DefaultModel).model == "acme/one"
+
+
+async def test_anybody_may_see_how_the_built_in_model_stands(
+    client: AppClient, providers: FakeProviders
+) -> None:
+    providers.local = LocalModelState(state="fetching", done_bytes=4, total_bytes=9, source="hub")
+    told = (await client.ask("GET", "/api/local-model")).read(LocalModelState)
+    assert (told.state, told.done_bytes, told.total_bytes) == ("fetching", 4, 9)

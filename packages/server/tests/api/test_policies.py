@@ -236,3 +236,42 @@ def _asks(answered: set[str]) -> Callable[[SessionView], bool]:
         return any(waiting.permission not in answered for waiting in view.permissions)
 
     return met
+
+
+@pytest.mark.rules("A5.51")
+async def test_what_would_be_trusted_is_shown_within_bounds_and_no_secret_file_is(
+    desk: Desk, tmp_path: Path
+) -> None:
+    control = tmp_path / "root" / ".towline"
+    control.mkdir()
+    (control / "permissions.toml").write_text('rules = ["allow change"]\n')
+    (control / "a.bin").write_bytes(b"\0\1")
+    (control / ".env").write_text("TOKEN=zebrafish\n")
+    (control / "long.md").write_text("\u00e4" * 40_000)
+    (control / "z.md").write_text("the end")
+    session = await desk.client.create()
+    found = await desk.trust(session)
+    shown = {one.path.removeprefix(".towline/"): one for one in found.contents}
+    assert shown["long.md"].text == "\u00e4" * 32_768
+    assert [(name, one.shown) for name, one in shown.items()] == [
+        (".env", "secret"),
+        ("a.bin", "binary"),
+        ("long.md", "cut"),
+        ("permissions.toml", "cut"),
+        ("z.md", "cut"),
+    ]
+    assert sum(len(one.text.encode()) for one in found.contents) <= 64 * 1024
+    assert "zebrafish" not in repr(found)
+    reply = await desk.client.ask(
+        "POST", f"/api/sessions/{session}/trust", SetTrust(digest=found.digest)
+    )
+    assert reply.read(TrustInfo).contents == ()
+
+
+async def test_what_is_to_be_trusted_can_be_read_whole(desk: Desk, tmp_path: Path) -> None:
+    rules = 'rules = ["allow change"]\n'
+    (tmp_path / "root" / ".towline").mkdir()
+    (tmp_path / "root" / ".towline" / "permissions.toml").write_text(rules)
+    (one,) = (await desk.trust(await desk.client.create())).contents
+    assert (one.path, one.text, one.shown) == (".towline/permissions.toml", rules, "whole")
+    assert one.bytes == len(rules)

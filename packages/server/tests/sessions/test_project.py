@@ -1,9 +1,11 @@
 """What a session's folder brings along: mentions, commands, instructions, a start."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from towline_agent import mint_now
 from towline_agent.testing import ScriptedProvider
 from towline_protocol import (
     CommandList,
@@ -15,6 +17,9 @@ from towline_protocol import (
     PromptAccepted,
     RunCommand,
     SendPrompt,
+    SessionList,
+    SessionView,
+    StartInfo,
     SuggestionList,
     Text,
     ToolList,
@@ -23,6 +28,7 @@ from towline_protocol import (
 from towline_server.errors import Rejected
 from towline_server.sessions.policies import Policies
 from towline_server.sessions.project import COMMANDS, INIT, Projects
+from towline_server.store.sqlite_store import open_memory_store
 from towline_server.testing import AppClient, open_test_app, ran
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 70
@@ -175,6 +181,86 @@ async def test_commands_tools_and_a_start_are_listed(root: Path) -> None:
     assert commands.commands == COMMANDS
     assert "ask_user" in [tool.name for tool in tools.tools]
     assert starts.suggestions
+
+
+@pytest.mark.rules("A5.77", "A5.81")
+async def test_what_a_session_would_have_is_told_before_there_is_one(
+    root: Path, tmp_path: Path
+) -> None:
+    async with open_test_app(ScriptedProvider("well"), root=root, mode="plan") as built:
+        client = AppClient(built)
+        start = (await client.ask("GET", "/api/start")).read(StartInfo)
+        below = await client.ask("GET", f"/api/start?folder={root}/src")
+        paths = await client.ask("GET", f"/api/start/paths?folder={root}/src&prefix=a&limit=5")
+        outside = [
+            (await client.ask("GET", f"/api/{what}?folder={tmp_path}")).read(Problem).status
+            for what in ("start", "start/paths")
+        ]
+        absent = await client.ask("GET", f"/api/start?folder={root}/none")
+        assert not (await client.ask("GET", "/api/sessions")).read(SessionList).sessions
+    assert (start.folder, start.roots, start.mode) == (str(root), (str(root),), "plan")
+    assert start.commands == COMMANDS
+    assert start.model
+    assert start.suggestions
+    assert below.read(StartInfo).folder == f"{root}/src"
+    assert paths.read(PathList).paths == ("app.py",)
+    assert outside == [403, 403]
+    assert absent.status == 400
+
+
+async def _turn_in(root: Path, folder: Path, change: Callable[[], object]) -> SessionView:
+    """A session that begins in a folder, whose second turn comes after a change."""
+    store = await open_memory_store(mint=mint_now)
+    async with open_test_app(ScriptedProvider("one"), root=root, store=store) as built:
+        client = AppClient(built)
+        session = await client.create(CreateSession(cwd=str(folder)))
+        await client.prompt(session, "hello")
+        await client.until(session, ran(1))
+    change()
+    provider = ScriptedProvider("two")
+    async with open_test_app(provider, root=root, store=store) as built:
+        client = AppClient(built)
+        assert (await client.prompt(session, "go on")).status == 202
+        view = await client.until(session, ran(2))
+    await store.close()
+    assert len(provider.requests) == (view.last_turn is not None and view.last_turn.fault is None)
+    return view
+
+
+async def test_a_turn_is_refused_once_its_folder_lies_outside_the_roots(tmp_path: Path) -> None:
+    root, other = tmp_path / "project", tmp_path / "elsewhere"
+    root.mkdir()
+    other.mkdir()
+
+    kept = await _turn_in(root, root, lambda: None)
+    assert kept.last_turn is not None
+    assert kept.last_turn.fault is None
+    (other / "deep").mkdir()
+    folder = root / "deep"
+    folder.mkdir()
+
+    def lead_out() -> None:
+        folder.rmdir()
+        folder.symlink_to(other / "deep")
+
+    view = await _turn_in(root, folder, lead_out)
+    assert view.last_turn is not None
+    fault = view.last_turn.fault
+    assert fault is not None
+    assert (fault.code, fault.reason) == ("forbidden", "outside_roots")
+    assert "--root" in fault.message
+
+
+async def test_a_turn_is_refused_once_its_folder_is_gone(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    folder = root / "deep"
+    folder.mkdir(parents=True)
+    view = await _turn_in(root, folder, folder.rmdir)
+    assert view.last_turn is not None
+    fault = view.last_turn.fault
+    assert fault is not None
+    assert (fault.code, fault.reason) == ("rejected", "folder_gone")
+    assert str(folder) in fault.message
 
 
 @pytest.mark.rules("A5.77")

@@ -48,8 +48,9 @@ async def find_paths(workspace: Workspace, typed: str, limit: int) -> tuple[tupl
         ToolError: The folder cannot be read.
     """
     walk = await workspace.walk(".")
-    names = [f"{e.name}/" if e.kind == "dir" else e.name for e in walk.entries]
-    return await FILES.run(lambda: rank_paths(names, typed, limit)), walk.truncated
+    times = {f"{e.name}/" if e.kind == "dir" else e.name: e.mtime_ns for e in walk.entries}
+    found = await FILES.run(lambda: rank_paths(times, typed, limit, times.__getitem__))
+    return found, walk.truncated
 
 
 def _read_all(

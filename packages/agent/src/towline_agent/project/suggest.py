@@ -1,6 +1,6 @@
 """What to begin with in a project, and paths for `@`: small guesses out of its files' names."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 __all__ = ["rank_paths", "suggest_starts"]
@@ -31,24 +31,34 @@ def suggest_starts(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(words for holds, words in wanted if holds)[:_MOST]
 
 
-def rank_paths(paths: Iterable[str], typed: str, limit: int) -> tuple[str, ...]:
+def rank_paths(
+    paths: Iterable[str],
+    typed: str,
+    limit: int,
+    changed_ns: Callable[[str], int] = lambda path: 0,
+) -> tuple[str, ...]:
     """The paths that somebody may mean, the best first.
 
     What begins with the typed letters goes before a name that begins with them, before a path that
-    has them somewhere, before one that has them in their order; shorter ones first.
+    has them somewhere, before one that has them in their order. Among equals what is hidden (a dot
+    begins a part of it) goes last. Then come those that were changed last, as long as nothing was
+    typed, and shorter ones.
 
     Args:
         paths: All there are.
         typed: What was typed so far.
         limit: How many at most.
+        changed_ns: Tells when a path was changed last, in nanoseconds.
     """
     wanted = typed.casefold()
-    ranked: list[tuple[int, int, str]] = []
+    ranked: list[tuple[int, bool, int, int, str]] = []
     for path in paths:
         rank = _rank(path.casefold(), wanted)
         if rank is not None:
-            ranked.append((rank, len(path), path))
-    return tuple(path for _, _, path in sorted(ranked)[:limit])
+            hidden = path.startswith(".") or "/." in path
+            age = 0 if wanted else -changed_ns(path)
+            ranked.append((rank, hidden, age, len(path), path))
+    return tuple(path for *_, path in sorted(ranked)[:limit])
 
 
 def _rank(path: str, wanted: str) -> int | None:

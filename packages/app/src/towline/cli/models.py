@@ -157,7 +157,8 @@ def _look(environ: Mapping[str, str]) -> _Person:
     paths = find_paths(environ)
     config = load_config(paths.config_file, environ, data_dir=paths.data_dir)
     reach = open_reach(environ)
-    return _Person(reach.environ, Picks(config.data_dir), reach, config.model)
+    picks = Picks(config.data_dir)
+    return _Person(reach.environ, picks, reach, config.model or picks.chosen)
 
 
 async def _choose(person: _Person, transport: Transport | None) -> Choice:

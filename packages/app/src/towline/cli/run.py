@@ -96,7 +96,7 @@ async def run_once(
     prompt = await make_prompt(wish.prompt, given, workspace)
     picks, reach = Picks(config.data_dir), open_reach()
     choice = await find_model(
-        wish.model or config.model, reach.environ, picks=picks, stored=reach.stored
+        wish.model or config.model or picks.chosen, reach.environ, picks=picks, stored=reach.stored
     )
     found = find_tools(config.tools)
     screen = RunScreen(answer, told)

@@ -22,6 +22,7 @@ from towline.cli.exposure import describe_phone, warn_of_plain_http
 from towline.cli.pair import show_code
 from towline.cli.rules import warn_of_rules
 from towline.cli.visible import show_visible
+from towline.default_choice import DefaultChoice
 from towline.local import FetchProgress, LocalModelError, describe_local_model
 from towline.models import Choice, Models, find_model, is_known, is_offered
 from towline.paths import Paths, find_paths
@@ -66,9 +67,11 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
     """
     paths = find_paths(environ)
     config = _config(options, paths, environ)
-    named = options.model if options.model and options.model.endswith(".gguf") else config.model
     picks, reach = Picks(config.data_dir), open_reach(environ)
-    choice = await find_model(named, reach.environ, picks=picks, stored=reach.stored)
+    gguf = options.model if options.model and options.model.endswith(".gguf") else None
+    named = gguf or config.model
+    chosen = None if named else picks.chosen
+    choice = await find_model(named or chosen, reach.environ, picks=picks, stored=reach.stored)
     if options.model and not choice.local:
         connect(choice.model, reach.environ, stored=reach.stored)  # mistyped ones are told now
         if await is_offered(choice.model, reach.environ, reach.stored):
@@ -87,6 +90,8 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
         config.data_dir,
         lambda: models.choice.model,
         on_ready=None if named else partial(models.take_up, picks=picks),
+        choose=DefaultChoice(models, picks, reach, config.model if not options.model else None),
+        local_model=models.local_state,
     )
     background: set[asyncio.Task[None]] = set()
 
@@ -120,8 +125,7 @@ async def up(options: UpOptions, console: Console, environ: Mapping[str, str] = 
         for task in background:
             task.cancel()
             await asyncio.wait({task})
-        if choice.local:
-            await models.local.aclose()
+        await models.aclose()
         await desk.aclose()
         drop_scratch(own=True)
     console.print("Stopped. Sessions are kept; the next start takes them up.")

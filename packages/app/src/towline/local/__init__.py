@@ -28,7 +28,7 @@ from towline.local.model_file import (
 )
 from towline.local.notice import describe_local_model
 from towline.local.progress import FetchProgress
-from towline.local.server import LocalModel, Speed, check_engine, serve_model
+from towline.local.server import LocalModel, Speed, Work, check_engine, serve_model
 
 __all__ = [
     "QWEN_CODER",
@@ -47,6 +47,7 @@ __all__ = [
     "ModelUnreadable",
     "PartWheels",
     "Speed",
+    "Work",
     "cached_model",
     "check_engine",
     "describe_local_model",

@@ -24,7 +24,7 @@ from towline.local.errors import (
 )
 from towline.local.facts import QWEN_CODER, LocalModelFacts
 
-__all__ = ["TEMPLATE", "LocalModel", "Speed", "check_engine", "serve_model"]
+__all__ = ["TEMPLATE", "LocalModel", "Speed", "Work", "check_engine", "serve_model"]
 
 TEMPLATE = Path(__file__).with_name("qwen-coder-call.jinja")
 """The chat template of the embedded model. With the built-in one no tool call comes out."""
@@ -37,6 +37,9 @@ CHECK_TIMEOUT_S = 60.0
 
 STOP_TIMEOUT_S = 3.0
 """The child ends in 0.1 s; after this it is killed."""
+
+LOOK_TIMEOUT_S = 2.0
+"""A look at what the model does is for a screen: what does not come at once is left out."""
 
 CACHE_MIB = 512
 """Memory for prompts read before, about two whole contexts. The engine's default is 8 GiB."""
@@ -65,6 +68,20 @@ class Speed:
     """Answer tokens a second."""
     took_s: float
     """The whole request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the model does at one moment."""
+
+    busy: bool
+    """Whether it works on a request."""
+    read_tokens: int
+    """Tokens of the prompt that it has read or had read before; grows by whole batches."""
+    prompt_tokens: int
+    """Tokens of the prompt."""
+    written_tokens: int
+    """Tokens of the answer so far."""
 
 
 class LocalModel:
@@ -135,6 +152,30 @@ class LocalModel:
             write_per_s=timings["predicted_per_second"],
             took_s=clock() - began,
         )
+
+    async def look(self) -> Work | None:
+        """What the model does at this moment; `None` when it does not say in time."""
+        import aiohttp  # as in `_ask`
+
+        timeout = aiohttp.ClientTimeout(total=LOOK_TIMEOUT_S)
+        headers = {"Authorization": f"Bearer {self.key}"}
+        url = f"{self.base_url.removesuffix('/v1')}/slots"
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout, headers=headers) as http,
+                http.get(url) as response,
+            ):
+                slot = cast("dict[str, Any]", (await response.json())[0])
+            written = cast("list[dict[str, Any]]", slot.get("next_token") or [{}])
+            return Work(
+                busy=bool(slot["is_processing"]),
+                read_tokens=int(slot.get("n_prompt_tokens_processed", 0))
+                + int(slot.get("n_prompt_tokens_cache", 0)),
+                prompt_tokens=int(slot.get("n_prompt_tokens", 0)),
+                written_tokens=int(written[0].get("n_decoded", 0)),
+            )
+        except (aiohttp.ClientError, TimeoutError, ValueError, LookupError, TypeError):
+            return None
 
     async def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         import aiohttp  # not with the module: it takes longer to import than all else at a start

@@ -42,13 +42,14 @@ from towline_protocol import (
     ChangeProvider,
     Fault,
     KeyTest,
+    LocalModelState,
     ModelList,
     ProviderInfo,
     ProviderList,
     ProviderTest,
     UsageError,
 )
-from towline_server import UpstreamUnavailable
+from towline_server import Rejected, UpstreamUnavailable
 
 __all__ = ["Desk"]
 
@@ -74,6 +75,9 @@ class Desk:
         transport: Who asks for models; `None` for the process's own.
         limit_s: Seconds of any operation.
         on_ready: Told of a provider that was changed and can be asked now.
+        choose: Takes the model of new sessions, `None` for what is there; raises what keeps it
+            from that.
+        local_model: Tells how the built-in model stands.
     """
 
     def __init__(
@@ -87,6 +91,8 @@ class Desk:
         transport: Transport | None = None,
         limit_s: float = _LIMIT_S,
         on_ready: Callable[[str], Awaitable[None]] | None = None,
+        choose: Callable[[str | None], Awaitable[None]] | None = None,
+        local_model: Callable[[], Awaitable[LocalModelState]] | None = None,
     ) -> None:
         clock = clock or SystemClock()
         self._reach = reach
@@ -95,6 +101,9 @@ class Desk:
         self._transport = transport
         self._limit_s = limit_s
         self._on_ready = on_ready
+        self._default = default_model
+        self._choose = choose
+        self._local_model = local_model
         self._lists = ModelLists(reach, default_model, clock=clock, transport=transport)
         self._sign_ins = WaitingSignIns(reach.environ_of, self._keep_login, clock=clock)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="towline-keys")
@@ -109,6 +118,22 @@ class Desk:
     async def models(self) -> ModelList:
         """The models of every provider that can be asked."""
         return await self._lists.models()
+
+    async def set_default(self, model: str | None) -> str:
+        """Choose the model of sessions that name none."""
+        if self._choose is None:
+            raise Rejected(
+                "The model of new sessions is fixed here; name one with each session.",
+                reason="fixed_model",
+            )
+        await self._choose(model)
+        return self._default()
+
+    async def local_model(self) -> LocalModelState:
+        """How the built-in model stands."""
+        if self._local_model is None:
+            return LocalModelState(state="off")
+        return await self._local_model()
 
     async def providers(self) -> ProviderList:
         """All providers, the usable ones first."""

@@ -118,6 +118,7 @@ def describe_model(provider: str, name: str, *, live: bool) -> ModelInfo:
         thinking=facts.thinking,
         refuses=facts.refuses,
         fast=facts.fast,
+        images=facts.images,
         price_input=facts.price_input,
         price_output=facts.price_output,
         price_cache_read=facts.price_cache_read,

@@ -7,6 +7,8 @@ from towline_protocol import (
     Capabilities,
     ClientLimits,
     Health,
+    PathList,
+    StartInfo,
     contract_manifest,
     encode,
     openapi_document,
@@ -30,6 +32,17 @@ def describe(name: str) -> object | None:
             return contract_manifest()
         case "capabilities":
             return _capabilities()
+        case "get_start":
+            return StartInfo(
+                folder="/home/person",
+                roots=("/home/person",),
+                model="scripted/model",
+                mode="ask",
+                suggestions=("/init",),
+                commands=(),
+            )
+        case "list_start_paths":
+            return PathList(paths=())
         case _:
             return None
 

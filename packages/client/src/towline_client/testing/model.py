@@ -3,7 +3,9 @@
 from typing import Any, Final
 
 from towline_protocol import (
+    DefaultModel,
     KeyTest,
+    LocalModelState,
     ModelInfo,
     ModelList,
     ProviderInfo,
@@ -36,6 +38,8 @@ MODEL_ANSWERS: Final[dict[str, Any]] = {
         models=(ModelInfo(model="scripted/model", live=True),),
         faults={},
     ),
+    "set_default_model": DefaultModel(model="scripted/model"),
+    "get_local_model": LocalModelState(state="ready"),
     "list_providers": ProviderList(providers=(_PROVIDER,)),
     "change_provider": _PROVIDER,
     "remove_provider": _PROVIDER,

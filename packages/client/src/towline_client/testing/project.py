@@ -86,7 +86,7 @@ def _set_trust(stage: Stage, session: ScriptedSession, call: Call) -> Reply:
 
 def _trust_info(stage: Stage) -> TrustInfo:
     return TrustInfo(
-        folder="/work",
+        folder="/home/person",
         trusted=stage.trusted,
         digest=_DIGEST,
         files=(".towline/permissions.toml",),

@@ -6,8 +6,10 @@ from towline_protocol.messages import Usage
 
 __all__ = [
     "ChangeProvider",
+    "DefaultModel",
     "FinishSignIn",
     "KeyTest",
+    "LocalModelState",
     "ModelInfo",
     "ModelList",
     "ProviderInfo",
@@ -37,6 +39,8 @@ class ModelInfo(Body, frozen=True, kw_only=True):
     """Controls that it refuses, such as `temperature`."""
     fast: bool = False
     """Whether it is cheap and quick."""
+    images: bool | None = None
+    """Whether it sees pictures."""
     price_input: float | None = None
     """US dollars for a million input tokens."""
     price_output: float | None = None
@@ -60,6 +64,33 @@ class ModelList(Body, frozen=True, kw_only=True):
     """By provider: why it could not be asked just now; then its known models stand in the list."""
     prices_date: str = ""
     """The day of the prices, `YYYY-MM-DD`."""
+
+
+class DefaultModel(Body, frozen=True, kw_only=True):
+    """The model of sessions that name none."""
+
+    model: str | None = None
+    """`provider/model`; in a wish, left out to let the server choose by what is there."""
+
+
+class LocalModelState(Body, frozen=True, kw_only=True):
+    """How the built-in model stands, which is fetched once and runs on the server's machine."""
+
+    state: str
+    """`off` (nobody has asked for it), `fetching`, `loading`, `ready`, `reading`, `writing` or
+    `failed`."""
+    done_bytes: int = 0
+    """While it is fetched: the bytes that are there."""
+    total_bytes: int = 0
+    """While it is fetched: the bytes of all of it."""
+    source: str = ""
+    """While it is fetched: where from."""
+    message: str | None = None
+    """Why it failed and what to do; or what the fetch has to say."""
+    percent: int | None = None
+    """While it reads: how much of the prompt it has read; left out when that is not known."""
+    tokens_s: float | None = None
+    """While it writes: tokens in a second; left out when that is not known."""
 
 
 class ProviderInfo(Body, frozen=True, kw_only=True):

@@ -9,9 +9,11 @@ __all__ = [
     "PathList",
     "RunCommand",
     "SetTrust",
+    "StartInfo",
     "SuggestionList",
     "ToolInfo",
     "ToolList",
+    "TrustFile",
     "TrustInfo",
 ]
 
@@ -67,6 +69,27 @@ class SuggestionList(Body, frozen=True, kw_only=True):
     """Words to send as they are, or a command with its slash."""
 
 
+class StartInfo(Body, frozen=True, kw_only=True):
+    """What a session would have that begins in a folder now, before there is one."""
+
+    folder: str
+    """The folder, absolute."""
+    roots: tuple[str, ...]
+    """The folders that sessions may begin in or below; a session that names none begins in the
+    first."""
+    model: str
+    """`provider/model` of a session that names none."""
+    mode: str
+    """The mode of a session that names none: the one last chosen in this folder, else the
+    server's."""
+    suggestions: tuple[str, ...]
+    """As in `SuggestionList`."""
+    commands: tuple[CommandInfo, ...]
+    """As in `CommandList`."""
+    notices: tuple[str, ...] = ()
+    """Files that are no commands, and why."""
+
+
 class ToolInfo(Body, frozen=True, kw_only=True):
     """One tool that a session's model may call."""
 
@@ -83,6 +106,20 @@ class ToolList(Body, frozen=True, kw_only=True):
 
     tools: tuple[ToolInfo, ...]
     """In the order in which the model reads them."""
+
+
+class TrustFile(Body, frozen=True, kw_only=True):
+    """What one of a folder's own files says."""
+
+    path: str
+    """Relative to the folder."""
+    text: str = ""
+    """Its text, or the beginning of it; empty where it is no text, or not to be shown."""
+    bytes: int = 0
+    """The size of all of it."""
+    shown: str = "whole"
+    """`whole`, `cut` (it goes on), `binary` (it is no text), or `secret` (its name says that it
+    holds secrets)."""
 
 
 class TrustInfo(Body, frozen=True, kw_only=True):
@@ -102,6 +139,9 @@ class TrustInfo(Body, frozen=True, kw_only=True):
     """The permission rules among them."""
     problems: tuple[str, ...] = ()
     """Sentences on what can't be read, or keeps the folder from being trusted."""
+    contents: tuple[TrustFile, ...] = ()
+    """What the files say, in their order, as far as 64 KiB reach; only where somebody may still
+    decide, so not of a folder that is trusted."""
 
 
 class SetTrust(Body, frozen=True, kw_only=True):

@@ -4,7 +4,9 @@ from typing import Final
 
 from towline_protocol.commands.model import (
     ChangeProvider,
+    DefaultModel,
     FinishSignIn,
+    LocalModelState,
     ModelList,
     ProviderInfo,
     ProviderList,
@@ -27,6 +29,24 @@ ROWS: Final = (
         path="/api/models",
         summary="List the models that can be asked, with abilities and prices.",
         answer=ModelList,
+        faults=("capability_unavailable",),
+    ),
+    Operation(
+        name="set_default_model",
+        method="PUT",
+        path="/api/models/default",
+        summary="Choose the model of sessions that name none, for all who use the server.",
+        request=DefaultModel,
+        answer=DefaultModel,
+        faults=("capability_unavailable", "rejected"),
+        admin=True,
+    ),
+    Operation(
+        name="get_local_model",
+        method="GET",
+        path="/api/local-model",
+        summary="Tell how the built-in model stands: how far its fetch is, what it does now.",
+        answer=LocalModelState,
         faults=("capability_unavailable",),
     ),
     Operation(

@@ -7,6 +7,7 @@ from towline_protocol.commands.project import (
     PathList,
     RunCommand,
     SetTrust,
+    StartInfo,
     SuggestionList,
     ToolList,
     TrustInfo,
@@ -17,6 +18,24 @@ from towline_protocol.operations.operation import Operation
 __all__ = ["ROWS"]
 
 ROWS: Final = (
+    Operation(
+        name="get_start",
+        method="GET",
+        path="/api/start",
+        summary="Tell what a session would have that began in a folder: commands, mode, model.",
+        query=("folder",),
+        answer=StartInfo,
+        faults=("forbidden",),
+    ),
+    Operation(
+        name="list_start_paths",
+        method="GET",
+        path="/api/start/paths",
+        summary="List files of a folder that a session may begin in, for `@`.",
+        query=("folder", "prefix", "limit"),
+        answer=PathList,
+        faults=("forbidden", "rejected"),
+    ),
     Operation(
         name="list_paths",
         method="GET",

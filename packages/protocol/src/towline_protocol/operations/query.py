@@ -35,6 +35,11 @@ QUERIES: Final[dict[str, Query]] = {
             most=2**53,
         ),
         Query(name="by", about="What a row is: `day`, `model` or `session`.", most=10),
+        Query(
+            name="folder",
+            about="A folder that sessions may begin in; leave it out for the first root.",
+            most=4096,
+        ),
         Query(name="from", about="The first day, as `YYYY-MM-DD` in UTC.", most=10),
         Query(name="label", about="List only what has this label.", most=64),
         Query(name="limit", about="The most rows to answer.", kind="integer", least=1, most=200),

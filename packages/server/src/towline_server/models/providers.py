@@ -8,6 +8,7 @@ from typing import Protocol
 from towline_protocol import (
     ChangeProvider,
     FinishSignIn,
+    LocalModelState,
     ModelList,
     ProviderInfo,
     ProviderList,
@@ -65,6 +66,25 @@ class Providers(Protocol):
 
     async def models(self) -> ModelList:
         """The models of every provider that can be asked; one that does not answer is a fault."""
+        ...
+
+    async def set_default(self, model: str | None) -> str:
+        """Choose the model of sessions that name none, now and after the next start.
+
+        Args:
+            model: `provider/model`; `None` to choose by what is there, as if nobody had chosen.
+
+        Returns:
+            The model of such a session.
+
+        Raises:
+            Rejected: The settings name another one.
+            TowlineError: It could not be kept.
+        """
+        ...
+
+    async def local_model(self) -> LocalModelState:
+        """How the built-in model stands; `off` where there is none."""
         ...
 
     async def providers(self) -> ProviderList:

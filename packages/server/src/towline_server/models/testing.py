@@ -11,6 +11,7 @@ assert providers.keys["acme"] == ["sk-…"]
 from towline_protocol import (
     ChangeProvider,
     FinishSignIn,
+    LocalModelState,
     ModelInfo,
     ModelList,
     ProviderInfo,
@@ -40,6 +41,10 @@ class FakeProviders:
         """Providers at which a sign-in waits."""
         self.signed_in: set[str] = set()
         """Providers at which one has come to its end."""
+        self.default: str | None = None
+        """The model that was chosen."""
+        self.local = LocalModelState(state="off")
+        """How the built-in model stands."""
         self.version = 0
         """Grows with each change."""
 
@@ -54,7 +59,16 @@ class FakeProviders:
             ModelInfo(model=f"{name}/one", live=True, window=8192, price_input=1.0)
             for name in self.keys
         )
-        return ModelList(default=models[0].model, models=models, faults={})
+        return ModelList(default=self.default or models[0].model, models=models, faults={})
+
+    async def set_default(self, model: str | None) -> str:
+        """Choose it."""
+        self.default = model
+        return (await self.models()).default
+
+    async def local_model(self) -> LocalModelState:
+        """As was said."""
+        return self.local
 
     async def providers(self) -> ProviderList:
         """All of them."""

@@ -199,6 +199,8 @@ class Agents:
         others = [name for name in spec.fallbacks if name != view.model]
         fallbacks = tuple([(await self._line(name))[0] for name in others])
         cwd = view.cwd or "."
+        if view.cwd is not None:
+            self.projects.check(view.cwd)
         workspace = LocalWorkspace(cwd, hidden=self._hidden, sandbox=self._sandbox, keeper=keeper)
         words = limits_told = ""
         if not line.model.bare_prompt:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from towline_protocol import UsageError
-from towline_server.errors import RootForbidden
+from towline_server.errors import Rejected, RootForbidden
 
-__all__ = ["find_folder"]
+__all__ = ["check_folder", "find_folder"]
 
 
 def find_folder(cwd: str | None, roots: Sequence[Path]) -> str:
@@ -36,3 +36,37 @@ def find_folder(cwd: str | None, roots: Sequence[Path]) -> str:
     if not found:
         raise UsageError(f"{str(folder)!r} is not a folder; make it or name another one.")
     return str(folder)
+
+
+def check_folder(cwd: str, roots: Sequence[Path]) -> None:
+    """Refuse a turn of a session whose folder was moved, or that may not be worked in any more.
+
+    Args:
+        cwd: The session's folder.
+        roots: The folders this server may work in now; none when nobody has said.
+
+    Raises:
+        Rejected: There is no such folder any more.
+        RootForbidden: It lies outside the roots, also by a link.
+    """
+    if not roots:
+        return
+    try:
+        folder = Path(cwd).resolve()
+        found = folder.is_dir()
+    except (OSError, RuntimeError, ValueError):  # no access, or a circle of links
+        folder, found = Path(cwd), False
+    if not found:
+        raise Rejected(
+            f"The folder of this session, {cwd!r}, is not there any more. Put it back, or begin "
+            "another session in a folder that is there.",
+            reason="folder_gone",
+        )
+    if not any(folder.is_relative_to(root.resolve()) for root in roots):
+        named = ", ".join(str(root) for root in roots)
+        raise RootForbidden(
+            f"The folder of this session, {cwd!r}, lies outside the folders that this server may "
+            f"work in now ({named}). Add it to `roots` in config.toml, or start the server by "
+            f"`towline up --root {shlex.quote(cwd)}`; or begin another session.",
+            reason="outside_roots",
+        )

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from towline_agent import MODES, Policy, Rule, parse_rule
-from towline_protocol import UsageError
+from towline_agent import MODES, Policy, Rule, is_secret, parse_rule
+from towline_protocol import TrustFile, UsageError
 from towline_server.errors import StoreError, TrustRefused
 from towline_server.sessions.control import Control, parse_rules, read_control
 
@@ -27,6 +27,8 @@ _NAME_CHARS: Final = 32
 """Of a hash as the name of a folder: 128 bits, so that no two folders share one."""
 _MAX_BYTES: Final = 2**20
 """Of a file of our own; a longer one is none."""
+_SHOWN_BYTES: Final = 64 * 1024
+"""Of all control files together: what a person may read before they decide, also on a phone."""
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +48,8 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
     """Its rules, those that can be read."""
     problems: tuple[str, ...] = ()
     """What keeps the folder from being trusted, or is wrong with its rules."""
+    contents: tuple[TrustFile, ...] = ()
+    """What the files say; of a folder that is trusted nothing, for nobody has to decide."""
 
 
 class TrustRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -155,6 +159,7 @@ class Policies:
             changed=kept is not None and not trusted,
             rules=tuple(rule.text for rule in control.rules.rules),
             problems=(*problems, *control.problems, *control.rules.problems),
+            contents=() if trusted else tuple(_show(control.files)),
         )
 
     async def set_trust(self, cwd: str, digest: str | None) -> Trust:
@@ -302,6 +307,27 @@ def _kept(what: str) -> Generator[None]:
         raise StoreError(
             f"{what} could not be kept ({error.strerror}); see that the data folder is writable."
         ) from error
+
+
+def _show(files: Mapping[str, bytes]) -> Iterator[TrustFile]:
+    """What control files say, as far as there is room; what holds secrets by its name is not."""
+    room = _SHOWN_BYTES
+    for path, raw in files.items():
+        name = path.encode(errors="surrogateescape").decode(errors="replace")
+        if is_secret(path):
+            yield TrustFile(path=name, bytes=len(raw), shown="secret")
+            continue
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError:
+            text = "\0"
+        if "\0" in text:
+            yield TrustFile(path=name, bytes=len(raw), shown="binary")
+            continue
+        part = raw[: max(room, 0)].decode(errors="ignore")
+        room -= len(raw)
+        shown = "whole" if len(part) == len(text) else "cut"
+        yield TrustFile(path=name, text=part, bytes=len(raw), shown=shown)
 
 
 def _short(text: str) -> str:

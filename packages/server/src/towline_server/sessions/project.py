@@ -24,7 +24,7 @@ from towline_protocol import Block, CommandInfo, File, Image, Notice, Text, Usag
 from towline_server.errors import BodyTooLarge, Rejected
 from towline_server.sessions.bulk import MAX_FILE
 from towline_server.sessions.files import Files
-from towline_server.sessions.folder import find_folder
+from towline_server.sessions.folder import check_folder, find_folder
 from towline_server.sessions.policies import Policies
 from towline_server.sessions.sniff import PDF, PICTURES, TEXT
 
@@ -105,6 +105,15 @@ class Projects:
     def folder(self, cwd: str | None) -> str:
         """The folder that a client names, as `find_folder` takes it."""
         return find_folder(cwd, self._roots)
+
+    def check(self, cwd: str) -> None:
+        """Refuse a turn in a folder that is gone, or lies outside the roots, see `check_folder`."""
+        check_folder(cwd, self._roots)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that sessions may begin in or below, absolute."""
+        return tuple(str(root.resolve()) for root in self._roots)
 
     async def instructions(self, cwd: str) -> str:
         """What the folder and those above it, up to a root, say to agents (A5.82)."""

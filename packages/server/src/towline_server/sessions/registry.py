@@ -158,8 +158,7 @@ class Sessions:
         """
         mode = self._mode
         if new.mode is None:
-            folder = find_folder(new.cwd, self._roots)
-            mode = await self._agents.projects.policies.mode(user, folder) or mode
+            mode = await self.usual_mode(user, find_folder(new.cwd, self._roots))
         created = begin(new, agents=self._agents, roots=self._roots, mode=mode)
         if first is not None:
             await self._budget.check(user)
@@ -173,6 +172,10 @@ class Sessions:
         await session.log.settle()
         session.runner.wake()
         return session
+
+    async def usual_mode(self, user: str, folder: str) -> str:
+        """The mode of a session in a folder that names none (A5.46)."""
+        return await self._agents.projects.policies.mode(user, folder) or self._mode
 
     async def fork(
         self,

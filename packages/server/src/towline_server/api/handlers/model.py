@@ -6,7 +6,9 @@ from starlette.responses import Response
 
 from towline_protocol import (
     ChangeProvider,
+    DefaultModel,
     FinishSignIn,
+    LocalModelState,
     ModelList,
     ProviderInfo,
     ProviderList,
@@ -15,7 +17,7 @@ from towline_protocol import (
     StartSignIn,
     UsageReport,
 )
-from towline_server.api.handlers.call import Call, Handler
+from towline_server.api.handlers.call import MAX_WORD, Call, Handler, check_length
 from towline_server.errors import ProvidersAbsent
 from towline_server.models.providers import Providers
 
@@ -36,6 +38,18 @@ def _name(call: Call) -> str:
 
 async def _list_models(call: Call) -> ModelList:
     return await _providers(call).models()
+
+
+async def _set_default_model(call: Call) -> DefaultModel:
+    wanted = cast("DefaultModel", call.body)
+    check_length(MAX_WORD, model=wanted.model)
+    if wanted.model is not None:
+        call.service.agents.check_model(wanted.model)
+    return DefaultModel(model=await _providers(call).set_default(wanted.model))
+
+
+async def _get_local_model(call: Call) -> LocalModelState:
+    return await _providers(call).local_model()
 
 
 async def _list_providers(call: Call) -> ProviderList:
@@ -82,6 +96,8 @@ async def _get_usage(call: Call) -> UsageReport:
 
 HANDLERS: Final[dict[str, Handler]] = {
     "list_models": _list_models,
+    "set_default_model": _set_default_model,
+    "get_local_model": _get_local_model,
     "list_providers": _list_providers,
     "change_provider": _change_provider,
     "remove_provider": _remove_provider,

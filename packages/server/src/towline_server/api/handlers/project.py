@@ -10,6 +10,7 @@ from towline_protocol import (
     PromptAccepted,
     RunCommand,
     SetTrust,
+    StartInfo,
     SuggestionList,
     Text,
     ToolInfo,
@@ -36,8 +37,34 @@ _PAGE: Final = 50
 _MAX_ARGUMENTS: Final = 40_000
 
 
+async def _get_start(call: Call) -> StartInfo:
+    projects, sessions = call.service.projects, call.service.sessions
+    folder = _start_folder(call)
+    commands = await _commands(call, folder)
+    return StartInfo(
+        folder=folder,
+        roots=projects.roots,
+        model=call.service.agents.default_model,
+        mode=await sessions.usual_mode(call.user, folder),
+        suggestions=await projects.suggestions(folder),
+        commands=commands.commands,
+        notices=commands.notices,
+    )
+
+
+async def _list_start_paths(call: Call) -> PathList:
+    return await _paths(call, _start_folder(call))
+
+
+def _start_folder(call: Call) -> str:
+    return call.service.projects.folder(call.text("folder"))
+
+
 async def _list_paths(call: Call) -> PathList:
-    cwd = await _folder(call)
+    return await _paths(call, await _folder(call))
+
+
+async def _paths(call: Call, cwd: str) -> PathList:
     try:
         paths, truncated = await call.service.projects.paths(
             cwd, call.text("prefix") or "", call.number("limit", _PAGE)
@@ -48,7 +75,11 @@ async def _list_paths(call: Call) -> PathList:
 
 
 async def _list_commands(call: Call) -> CommandList:
-    found, notices = await call.service.projects.commands(await _folder(call))
+    return await _commands(call, await _folder(call))
+
+
+async def _commands(call: Call, cwd: str) -> CommandList:
+    found, notices = await call.service.projects.commands(cwd)
     own = (
         CommandInfo(
             name=command.name,
@@ -120,6 +151,7 @@ def _tell_trust(trust: Trust) -> TrustInfo:
         files=trust.files,
         rules=trust.rules,
         problems=trust.problems,
+        contents=trust.contents,
     )
 
 
@@ -129,6 +161,8 @@ async def _folder(call: Call) -> str:
 
 
 HANDLERS: Final[dict[str, Handler]] = {
+    "get_start": _get_start,
+    "list_start_paths": _list_start_paths,
     "list_paths": _list_paths,
     "list_commands": _list_commands,
     "run_command": _run_command,
