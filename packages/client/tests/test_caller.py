@@ -77,7 +77,7 @@ async def _use_discovery(client: Client) -> None:
     assert (await about.ready()).status == "ready"
     assert {row.name for row in (await about.manifest()).operations} == OPERATIONS.keys()
     assert (await about.capabilities()).agents[0].name == "main"
-    assert (await about.start("/home/person")).folder == "/work"
+    assert (await about.start("/home/person")).folder == "/home/person"
     assert (await about.start_paths("a", folder="/home/person", limit=5)).paths == ()
     assert (await about.openapi())["openapi"] == "3.1.0"
     assert (await about.docs()).startswith("<!doctype html>")
