@@ -180,6 +180,7 @@ class Agent:
         """What the model may call."""
         self.limits = limits or Limits()
         """The bounds of each run."""
+        self._rooted = any(tool.rooted for tool in self.tools.values())
         self._models = (model, *fallbacks)
         self._providers: tuple[Provider, ...] = ()
         self._effort = effort
@@ -316,7 +317,7 @@ class Agent:
             self._providers = tuple(_provider(model) for model in self._models)
         workspace = _workspace(self._root)
         state = ToolState()
-        shown = workspace if any(tool.rooted for tool in self.tools.values()) else None
+        shown = workspace if self._rooted else None
         plan = Plan(
             provider=self._providers[0],
             fallbacks=self._providers[1:],

@@ -159,11 +159,11 @@ class Stepper:
         except BaseException as error:  # no message stays open
             writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
             raise
-        if isinstance(result, StepFailed):
+        if isinstance(result, StepAnswer):
+            self._keep(result, writer, hand_over=request.tool_choice == "none")
+        else:
             self._count_failed(result.usage)
             writer.cut("failed")
-        else:
-            self._keep(result, writer, hand_over=request.tool_choice == "none")
         return result
 
     async def _try_beside(self, request: Request) -> StepResult:

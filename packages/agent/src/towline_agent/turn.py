@@ -218,7 +218,7 @@ class _Turn:
             if circle is not None:
                 return self._failed(circle), circle
             result = await self._ask()
-            if isinstance(result, StepFailed):
+            if not isinstance(result, StepAnswer):
                 return self._failed(result.error), result.error
             if self._silent(result):
                 error = self._malformed(f"answered nothing, {_EMPTY_ANSWERS} times")

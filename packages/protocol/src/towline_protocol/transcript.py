@@ -113,10 +113,8 @@ class Transcript:
             private: What is kept beside it for the provider.
             turn: The turn it happened in.
         """
-        if type(event) in _SEEN:  # most are not, and are passed over at once
-            self._take(event, private, turn)
-
-    def _take(self, event: Event, private: tuple[Private, ...], turn: TurnId | None) -> None:
+        if type(event) not in _SEEN:
+            return  # most are passed over at once
         # Classes of msgspec make `isinstance`, and `match` with it, cost three times as much.
         if type(event) is ToolEnded:
             self._end_call(event, private)

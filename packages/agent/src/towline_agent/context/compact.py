@@ -8,6 +8,7 @@ Where the provider makes room itself (A4.40) all this only stands by: it starts 
 nothing, since the provider shows old results no longer anyway.
 """
 
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -42,7 +43,6 @@ class Compactor:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._assembler = Assembler(plan)
         self._prefix: tuple[Model, int] | None = None
         self._tries = 0
 
@@ -111,6 +111,11 @@ class Compactor:
         if done.event is not None:
             host.emit(done.event)
         return done.event or done.failed
+
+    @functools.cached_property
+    def _assembler(self) -> Assembler:
+        """Counts what would be sent; nobody needs it while the model's window is unknown."""
+        return Assembler(self._plan)
 
     def _used(self, transcript: Transcript, facts: Model) -> int:
         """Tokens by the last count and an estimate of what is new, or by an estimate alone."""

@@ -201,21 +201,34 @@ class Endpoint:
             decoder.read(answer.body)
         return decoder.finish()
 
-    async def _authorized(self) -> dict[str, str]:
+    async def _authorized(self, credential: Credential) -> dict[str, str]:
         """The headers of a credential that is not just a key.
 
         Raises:
-            ProviderError: It could not be renewed.
+            ProviderError: It could not be renewed, or it holds what no header can.
         """
-        credential = self._credential
-        if credential is None:
-            return {}
-        return auth_headers(
+        found = auth_headers(
             credential,
             await credential.token(),
             key_header=self._key_header,
             project_header=self._project_header,
         )
+        if not all(map(_is_value, found.values())):
+            raise broken_key_error(self.peer)
+        self.peer.secrets.add_headers(found)
+        return found
+
+    def _added(self, headers: dict[str, str]) -> dict[str, str]:
+        """Headers that somebody has asked for beside ours.
+
+        Raises:
+            ProviderError: One holds what none can.
+        """
+        for name, value in headers.items():
+            if not _is_value(value) or not re.fullmatch(_HEADER_NAME, name):
+                raise broken_header_error(self.peer, name)
+        self.peer.secrets.add_headers(headers)
+        return headers
 
     def pause_s(self, tokens: int) -> float:
         """Seconds to hold back a request of so many tokens; see `Paced`."""
@@ -260,18 +273,14 @@ class Endpoint:
         if self._key is not None:
             bearer = self._key_header == _BEARER
             sent[self._key_header] = f"Bearer {self._key}" if bearer else self._key
-        authorized = await self._authorized()
-        if not all(map(_is_value, authorized.values())):
-            raise broken_key_error(self.peer)
-        added = {**self._headers, **(headers or {})}
-        for name, value in added.items():
-            if not _is_value(value) or not re.fullmatch(_HEADER_NAME, name):
-                raise broken_header_error(self.peer, name)
-        self.peer.secrets.add_headers({**authorized, **added})
+        if self._credential is not None:
+            sent.update(await self._authorized(self._credential))
+        if self._headers or headers:
+            sent.update(self._added({**self._headers, **(headers or {})}))
         return HttpCall(
             url=self.peer.url + path,
             method=method or ("GET" if body is None else "POST"),
-            headers={**sent, **authorized, **added},
+            headers=sent,
             body=body,
             idle_s=_LIST_IDLE_S if body is None else self.model.idle_s,
         )

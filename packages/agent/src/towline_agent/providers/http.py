@@ -235,7 +235,7 @@ class _Quiet:
 
     def __enter__(self) -> None:
         self._idle.__enter__()
-        self.end()
+        self._since = self._idle.due_s - self._idle_s
 
     def __exit__(
         self,

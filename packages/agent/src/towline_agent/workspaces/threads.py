@@ -3,7 +3,6 @@
 import asyncio
 import contextvars
 import os
-import queue
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -39,6 +38,8 @@ class _Crew:
     """The threads of a pool in one process, and the work that waits for them."""
 
     def __init__(self) -> None:
+        import queue  # with the first work, not with the library
+
         self.jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.lock = threading.Lock()
         self.open = 0
@@ -68,7 +69,8 @@ class ThreadPool:
         self.limit = limit
         """How many functions run at once."""
         self._name = name
-        self._crew = _Crew()
+        self._crew: _Crew | None = None
+        self._lock = threading.Lock()
         self._heeds_forks = False
 
     async def run(
@@ -109,7 +111,8 @@ class ThreadPool:
         return outcome.get()
 
     def _submit(self, job: Callable[[], None]) -> None:
-        crew = self._crew
+        with self._lock:
+            crew = self._crew = self._crew or _Crew()
         with crew.lock:
             crew.open += 1
             grow = crew.threads < min(crew.open, self.limit)
@@ -128,7 +131,8 @@ class ThreadPool:
 
     def _leave_parent(self) -> None:
         """In a forked child: no thread came along, and what waited is the parent's."""
-        self._crew = _Crew()
+        self._crew = None
+        self._lock = threading.Lock()
 
 
 FILES: Final = ThreadPool("towline-files", _FILE_THREADS)

@@ -99,20 +99,18 @@ class ChatDecoder:
         if event.event == "error":
             self._break(body_error(self._peer, data))
             return True
-        finished, room = self._finish, self._answer.room
         try:
             chunk = self._read_chunk(data)
         except UNREADABLE:
             return self._take_odd(data)
+        if self._finish:
+            return self._take_more(chunk)
         if chunk.choices:
             for choice in chunk.choices:
                 self._take_choice(choice)
         if chunk.usage or chunk.error or chunk.x_groq:
             self._take_rest(chunk)
-        if not self._finish:
-            return self._over
-        # a reason that words follow was no end: some send one with each chunk
-        return self._over or not finished or self._answer.room == room
+        return self._over or self._finish != ""
 
     def read(self, body: bytes) -> None:
         """Take in a whole document (A2.4, A2.19, A2.20)."""
@@ -157,6 +155,12 @@ class ChatDecoder:
     def _complete(self) -> bool:
         """Whether the vendor said that this is the end (A3.9)."""
         return self._done or bool(self._finish)
+
+    def _take_more(self, chunk: Chunk) -> bool:
+        """A chunk behind a finish reason; with words it shows that this was no end of them."""
+        room = self._answer.room
+        self._take(chunk)
+        return self._over or self._answer.room == room
 
     def _take_late(self, data: bytes) -> None:
         """Data behind the end: of that only the counts matter."""

@@ -1,6 +1,6 @@
 """Token counts, under the names that vendors give them (A1.13, A2.7)."""
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from towline_agent.providers.counts import read_count
 from towline_agent.providers.json_value import as_object
@@ -9,6 +9,11 @@ from towline_protocol import Usage
 __all__ = ["read_usage"]
 
 _Json = dict[str, Any]
+
+_READ: Final = dict.fromkeys(
+    ("prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens", "cache_read_input_tokens")
+).keys()
+"""Where vendors put what came from a cache, beside `prompt_tokens_details`; the first counts."""
 
 
 def read_usage(raw: Any) -> Usage | None:
@@ -20,19 +25,16 @@ def read_usage(raw: Any) -> Usage | None:
     if not isinstance(raw, dict) or not raw:
         return None
     found = cast("_Json", raw)
-    prompt_parts = as_object(found.get("prompt_tokens_details"))
-    output_parts = as_object(found.get("completion_tokens_details"))
     prompt = _count(found, "prompt_tokens", "input_tokens")
     output = _count(found, "completion_tokens", "output_tokens")
-    reasoning = _count(output_parts, "reasoning_tokens")
-    read = _count(prompt_parts, "cached_tokens") or _count(
-        found,
-        "prompt_cache_hit_tokens",
-        "cached_tokens",
-        "num_cached_tokens",
-        "cache_read_input_tokens",
-    )
-    write = _count(prompt_parts, "cache_write_tokens", "cache_creation_tokens")
+    read = write = reasoning = 0
+    if prompt_parts := as_object(found.get("prompt_tokens_details")):
+        read = _count(prompt_parts, "cached_tokens")
+        write = _count(prompt_parts, "cache_write_tokens", "cache_creation_tokens")
+    if output_parts := as_object(found.get("completion_tokens_details")):
+        reasoning = _count(output_parts, "reasoning_tokens")
+    if not (read or _READ.isdisjoint(found)):
+        read = _count(found, *_READ)
     if reasoning and (
         reasoning > output or _count(found, "total_tokens") == prompt + output + reasoning
     ):
