@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 import msgspec
 
 from towline_agent.background import run_in_background
-from towline_agent.check import Prompt, check_arguments, check_prompt
+from towline_agent.check import Prompt, check_arguments, check_messages, check_parts, check_prompt
 from towline_agent.delegate import SubAgent, with_agents
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
 from towline_agent.local_host import Answerer, LocalHost
@@ -33,6 +33,7 @@ from towline_protocol import (
     Message,
     TurnCompleted,
     Usage,
+    UsageError,
 )
 
 __all__ = ["Agent", "AgentResult", "EventStream", "system_prompt"]
@@ -170,8 +171,14 @@ class Agent:
         mint: Mint = mint_now,
     ) -> None:
         check_arguments(
-            {"instructions": instructions, "name": name}, limits, controls, fallbacks, mode, effort
+            {"instructions": instructions, "name": name},
+            limits,
+            controls,
+            mode,
+            effort,
         )
+        callbacks = {"answer": answer, "judge": judge, "policy": policy}
+        check_parts(model, fallbacks, rules, server_tools, callbacks)
         self.name = name
         """What the agent calls itself."""
         self.instructions = instructions
@@ -196,6 +203,11 @@ class Agent:
         self._hand_over = hand_over
         self._clock = clock or SystemClock()
         self._mint = mint
+
+    def __repr__(self) -> str:
+        model = self._models[0]
+        asked = model if isinstance(model, str) else model.model.name
+        return f"Agent({asked!r}, tools={list(self.tools)!r})"
 
     @overload
     async def run(
@@ -227,9 +239,11 @@ class Agent:
             ProviderError: The model could not be asked, failed, or did not give that type.
             AbortTurn: A tool ended the run.
             LimitReached: The model did the same over and over (A4.22).
-            UsageError: The prompt cannot be sent, or the output type cannot be told to a model.
+            UsageError: The prompt or the conversation cannot be sent, the output type cannot be
+                told to a model, there is no such model, or the root is no folder.
         """
         check_prompt(prompt)
+        check_messages(messages)
         spec = None if output is None else OutputSpec.of(output)
         host = self._host(messages, None)
         return _result(host, await self._turn(host, prompt, spec), spec)
@@ -278,6 +292,7 @@ class Agent:
         After the last event `events.result` holds the result; a failure is raised by the iteration.
         """
         check_prompt(prompt)
+        check_messages(messages)
         spec = None if output is None else OutputSpec.of(output)
         events = EventStream()
         host = self._host(messages, events.put)
@@ -367,6 +382,8 @@ def _workspace(root: str | Workspace | None) -> Workspace:
     """Where runs work."""
     if root is not None and not isinstance(root, str):
         return root
+    if root and not os.path.isdir(root):  # noqa: PTH112 - as below
+        raise UsageError(f"The folder {root!r} of 'root' is not there; make it, or name another.")
     return _local_workspace(root or os.getcwd())  # noqa: PTH109 - `pathlib` is slow to import
 
 

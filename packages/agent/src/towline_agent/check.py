@@ -1,16 +1,21 @@
 """What a caller of the library gives, looked at before anything is done with it."""
 
-from collections.abc import Sequence
-from typing import Any, cast
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
 
 from towline_agent.permissions.policy import MODES
+from towline_agent.permissions.rules import Rule
 from towline_agent.providers.base import EFFORTS, Controls
-from towline_protocol import File, Image, Limits, PromptBlock, Text, UsageError
+from towline_protocol import Block, File, Image, Limits, Message, PromptBlock, Text, UsageError
 
-__all__ = ["Prompt", "check_arguments", "check_prompt"]
+__all__ = ["Prompt", "check_arguments", "check_messages", "check_parts", "check_prompt"]
 
 Prompt = str | Sequence[PromptBlock]
 """Words, or blocks such as `Text`, `Image` and `File`."""
+
+_BLOCKS: Final = frozenset(Block.__args__)
+_ROLES: Final = ("system", "user", "assistant", "tool")
 
 
 def check_prompt(prompt: object) -> None:
@@ -28,13 +33,51 @@ def check_prompt(prompt: object) -> None:
             raise UsageError(
                 f"A prompt can't hold {block!r}; its blocks are `Text`, `Image` and `File`."
             )
+        if not isinstance(block, Text) and (block.data is not None or block.file is None):
+            _check_bytes(block.data, type(block).__name__)
+
+
+def _check_bytes(data: object, kind: str) -> None:
+    """Refuse bytes that a provider would refuse in words of its own, or not see at all."""
+    how = "give `base64.b64encode(data).decode()`"
+    if not isinstance(data, str):
+        raise UsageError(f"The `data` of a block {kind!r} can't be {type(data).__name__!r}; {how}.")
+    try:
+        binascii.a2b_base64(data, strict_mode=True)
+    except ValueError as error:
+        raise UsageError(
+            f"The `data` of a block {kind!r} is no base 64 ({error}); {how}."
+        ) from error
+
+
+def check_messages(messages: object) -> None:
+    """Refuse what is no earlier conversation.
+
+    Raises:
+        UsageError: It is no list of messages, or one of them is none.
+    """
+    if isinstance(messages, str | bytes) or not isinstance(messages, Sequence):
+        raise UsageError(f"'messages' can't be {messages!r}; give the `messages` of a result.")
+    for message in cast("Sequence[Any]", messages):
+        if not isinstance(message, Message):
+            raise UsageError(
+                f"'messages' can't hold {message!r}; give the `messages` of a result, or "
+                "`Message(role, (Text(text=...),))`."
+            )
+        if message.role not in _ROLES:
+            raise UsageError(f"There is no role {message.role!r}; it is one of {_ROLES}.")
+        for block in _listed(message.content):
+            if type(block) not in _BLOCKS:
+                raise UsageError(
+                    f"A message can't hold {block!r}; its content is a tuple of blocks such as "
+                    "`Text`."
+                )
 
 
 def check_arguments(
     texts: dict[str, object],
     limits: object,
     controls: object,
-    fallbacks: object,
     mode: object,
     effort: object,
 ) -> None:
@@ -48,11 +91,81 @@ def check_arguments(
             raise UsageError(f"{name!r} can't be {value!r}; give a text.")
     if not isinstance(limits, Limits | None):
         raise UsageError(f"'limits' can't be {limits!r}; give `Limits(...)`.")
+    _check_limits(limits or Limits())
     if not isinstance(controls, Controls | None):
         raise UsageError(f"'controls' can't be {controls!r}; give `Controls(...)`.")
-    if isinstance(fallbacks, str):
-        raise UsageError(f"'fallbacks' can't be {fallbacks!r}; give a list of models.")
+    _check_controls(controls or Controls())
     if mode not in MODES:
         raise UsageError(f"There is no mode {mode!r}; it is one of: {', '.join(MODES)}.")
     if effort is not None and effort not in EFFORTS:
         raise UsageError(f"There is no effort {effort!r}; it is one of: {', '.join(EFFORTS)}.")
+
+
+def check_parts(
+    model: object,
+    fallbacks: object,
+    rules: object,
+    server_tools: object,
+    callbacks: Mapping[str, object],
+) -> None:
+    """Refuse models, rules and functions that are none, before they are passed over in silence.
+
+    Raises:
+        UsageError: One of them is of a wrong type.
+    """
+    if isinstance(fallbacks, str) or not isinstance(fallbacks, Sequence):
+        raise UsageError(f"'fallbacks' can't be {fallbacks!r}; give a list of models.")
+    for asked in (model, *cast("Sequence[object]", fallbacks)):
+        _check_model(asked)
+    for rule in _listed(rules):
+        if not isinstance(rule, Rule):
+            raise UsageError(
+                f"'rules' can't hold {rule!r}; give a list such as "
+                "`[parse_rule('deny send_mail')]`."
+            )
+    if isinstance(server_tools, str) or not all(
+        isinstance(word, str) for word in _listed(server_tools)
+    ):
+        raise UsageError(
+            f"'server_tools' can't be {server_tools!r}; give a list such as `['web_search']`."
+        )
+    for name, value in callbacks.items():
+        if value is not None and not callable(value):
+            raise UsageError(f"{name!r} can't be {value!r}; give a function.")
+
+
+def _check_limits(limits: Limits) -> None:
+    """Refuse bounds that nothing can be held against."""
+    for name in limits.__struct_fields__:
+        value: object = getattr(limits, name)
+        if value is None and name != "max_steps":
+            continue
+        if type(value) not in (int, float) or value != value:  # NaN is not even itself
+            raise UsageError(f"The limit {name!r} can't be {value!r}; give a number.")
+
+
+def _check_controls(controls: Controls) -> None:
+    """Refuse controls that every provider would."""
+    for name in controls.__struct_fields__:
+        value: object = getattr(controls, name)
+        if name == "stop":
+            if isinstance(value, str) or not all(isinstance(text, str) for text in _listed(value)):
+                raise UsageError(f"The control 'stop' can't be {value!r}; give a tuple of texts.")
+        elif value is not None and (type(value) not in (int, float) or value != value):
+            raise UsageError(f"The control {name!r} can't be {value!r}; give a number.")
+
+
+def _check_model(model: object) -> None:
+    asks = callable(getattr(model, "step", None)) and hasattr(model, "model")
+    if not isinstance(model, str) and (not asks or isinstance(model, type)):
+        raise UsageError(
+            f"A model can't be {model!r}; give 'provider/model', or a provider such as "
+            "`OpenAIChat(...)`."
+        )
+
+
+def _listed(value: object) -> Sequence[object]:
+    """The items of a list; what is none stands for itself, to be refused by name."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return cast("Sequence[object]", value)
+    return (value,)

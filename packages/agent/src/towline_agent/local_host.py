@@ -1,5 +1,7 @@
 """The host for turns without a server: keeps the conversation in memory."""
 
+import inspect
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
@@ -21,6 +23,7 @@ from towline_protocol import (
     ToolProposed,
     Transcript,
     TurnId,
+    UsageError,
 )
 
 __all__ = ["Answerer", "LocalHost"]
@@ -30,6 +33,7 @@ Answerer = Callable[[PermissionRequested], Awaitable[str]]
 
 _DELTAS: Final = frozenset(Delta.__args__)
 _NOBODY: Final = "nobody"
+_log: Final = logging.getLogger("towline.agent")
 
 
 class LocalHost:
@@ -85,9 +89,7 @@ class LocalHost:
             if self._answer is None:
                 by = _NOBODY
             else:
-                option, by = await self._answer(request), "callback"
-            if option not in {offered.id for offered in request.options}:
-                option = DENY  # fail closed
+                option, by = await _decide(self._answer, request), "callback"
         finally:  # a cancel resolves it too: nothing stays open
             resolved = PermissionResolved(permission=request.permission, option=option, by=by)
             self.emit(resolved)
@@ -99,3 +101,26 @@ class LocalHost:
 
     def stopped(self) -> Awaitable[Stop] | None:
         """Only a cancellation of the caller stops it."""
+
+
+async def _decide(answer: Answerer, request: PermissionRequested) -> str:
+    """What the callback decides; anything but an offered option denies.
+
+    Raises:
+        UsageError: The callback is no async function.
+    """
+    asked: object = answer(request)
+    if not inspect.isawaitable(asked):
+        raise UsageError(f"'answer' gave {asked!r} at once; make it an `async def` function.")
+    option: object = await asked
+    offered = [offer.id for offer in request.options]
+    if option in offered:
+        return str(option)
+    if option != DENY:
+        _log.warning(
+            "'answer' gave %r for %r, which denies it; return one of %s.",
+            option,
+            request.title,
+            ", ".join(map(repr, offered)),
+        )
+    return DENY  # fail closed

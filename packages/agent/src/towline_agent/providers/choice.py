@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from towline_agent.providers.facts import known_names
 from towline_agent.providers.vendors import VENDORS, Vendor
 from towline_protocol import UsageError
 
@@ -77,6 +78,11 @@ def find_vendor(provider: str) -> Vendor:
     if vendor is None:
         import difflib  # only who has mistyped a name waits for it
 
+        maker = next((name for name in VENDORS if provider.lower() in known_names(name)), None)
+        if maker is not None:
+            raise UsageError(
+                f"{provider!r} is a model and no provider. Did you mean '{maker}/{provider}'?"
+            )
         near = difflib.get_close_matches(provider.lower(), VENDORS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         known = ", ".join(VENDORS)

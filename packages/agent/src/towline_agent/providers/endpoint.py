@@ -19,6 +19,7 @@ from towline_agent.providers.errors import (
     answer_error,
     broken_header_error,
     broken_key_error,
+    empty_error,
     malformed_error,
     missing_key_error,
     network_error,
@@ -43,6 +44,7 @@ _LIST_IDLE_S: Final = 10.0
 _BEARER: Final = "authorization"
 _HEADER_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _HEADER_VALUE: Final = r"[\t\x20-\x7e\x80-\ud7ff\ue000-\U0010ffff]*"
+_BROKEN_OFF: Final = frozenset({"incomplete", "cut"})
 _BYTES_PER_TOKEN: Final = 4
 """The estimate until the provider has counted (A3.28)."""
 
@@ -184,6 +186,8 @@ class Endpoint:
                 result = msgspec.structs.replace(result, notices=notices.all())
         elif isinstance(result.error, RateLimited):
             self._pacer.refused(result.error, sending)
+        elif result.error.reason in _BROKEN_OFF and not (result.streamed or result.content):
+            result = msgspec.structs.replace(result, error=empty_error(self.peer, result.error))
         return result
 
     async def _exchange(self, call: HttpCall, decoder: Decoder, *, stream: bool) -> StepResult:

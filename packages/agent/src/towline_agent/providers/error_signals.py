@@ -103,6 +103,11 @@ KINDS: Final[dict[str, Kind]] = {
         ResponseMalformed,
         "The answer of {provider!r} ended in the middle; what had come is kept. Send it again.",
     ),
+    "empty": Kind(
+        ResponseMalformed,
+        "{provider!r} answered nothing that this API knows; send it again, or check that {url} "
+        "speaks it.",
+    ),
     "malformed": Kind(
         ResponseMalformed,
         "{provider!r} answered what is no answer of this API; try again, or check the base URL "
@@ -286,14 +291,15 @@ NETWORK: Final[dict[str, Kind]] = {
     "certificate": Kind(
         CertificateUntrusted,
         f"The certificate of {{url}} is not trusted here; if a proxy or a company signs it, name "
-        f"its CA file (PEM) in {CA_SETTING}.",
+        f"its CA file (PEM) in {CA_SETTING}, or pass it as `ca_file`.",
     ),
     "tls": Kind(
         ProviderUnavailable,
         "No encrypted connection to {url} could be made; check the base URL and any proxy.",
     ),
     "refused": Kind(
-        ProviderUnavailable, "Nothing listens at {url}; start {provider!r} or check the base URL."
+        ProviderUnavailable,
+        "Nothing listens at {url}; start the server there, or check the base URL.",
     ),
     "unreachable": Kind(ProviderUnavailable, "{url} cannot be reached; check the network."),
     "proxy": Kind(
@@ -324,7 +330,8 @@ NETWORK: Final[dict[str, Kind]] = {
     "malformed": KINDS["malformed"],
     "address": Kind(EndpointNotFound, "{url!r} is no address; correct the base URL."),
     "ca_file": Kind(
-        CertificateUntrusted, f"The CA file in {CA_SETTING} cannot be read; correct its path."
+        CertificateUntrusted,
+        f"The CA file of `ca_file` or {CA_SETTING} cannot be read; name a PEM file.",
     ),
 }
 """The row A3.T11: by the cause that a transport names."""

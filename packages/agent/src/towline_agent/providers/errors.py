@@ -25,6 +25,7 @@ __all__ = [
     "broken_header_error",
     "broken_key_error",
     "document_error",
+    "empty_error",
     "incomplete_error",
     "malformed_error",
     "missing_key_error",
@@ -124,6 +125,16 @@ def network_error(peer: Peer, failure: TransportFailed, idle_s: float) -> Provid
 def incomplete_error(peer: Peer) -> ProviderError:
     """The stream ended without a finish reason and without `[DONE]` (A3.9)."""
     return _make(peer, KINDS["incomplete"], "incomplete", "")
+
+
+def empty_error(peer: Peer, error: ProviderError) -> ProviderError:
+    """The answer broke off before a word of it came: then none may have been on its way.
+
+    Args:
+        peer: Who was asked.
+        error: Where it broke off.
+    """
+    return _make(peer, KINDS["empty"], error.reason or "", "")
 
 
 def malformed_error(

@@ -1,6 +1,5 @@
 """Messages that were encoded before: a long history is sent again with every step (A4.5)."""
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -8,7 +7,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import msgspec
 
-from towline_agent.providers.surrogates import mend
+from towline_agent.providers.surrogates import mend_all
 from towline_protocol import Message, Text
 
 __all__ = ["Prefixes", "to_json"]
@@ -106,4 +105,4 @@ def to_json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return mend(json.dumps(value, ensure_ascii=False)).encode()
+        return msgspec.json.encode(mend_all(value))

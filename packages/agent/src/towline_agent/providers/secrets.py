@@ -1,5 +1,6 @@
 """What was sent that nobody may read again: taken out of a vendor's words before they are shown."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -48,5 +49,8 @@ class Secrets:
     def clean(self, text: str) -> str:
         """The text without them; the longest first, since one may hold another."""
         for word in sorted(self._words, key=len, reverse=True):
-            text = text.replace(word, _MARK)
+            if len(word) >= _HEADER_LEAST:
+                text = text.replace(word, _MARK)
+            elif word in text:  # such as `x`, for a server that wants any key: not within a word
+                text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", _MARK, text)
         return text

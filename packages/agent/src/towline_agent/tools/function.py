@@ -164,10 +164,12 @@ def make_tool(
         return raw
 
     if isinstance(handler, ToolHandler):
-        run, threaded = partial(_run_handler, handler, name), False
+        threaded = not _is_async(handler.handle)
+        handle = partial(_run_handler, handler, name)
+        run = handle if not threaded else _in_thread(handler, name)
         wants_context = False
     else:
-        found = list(inspect.signature(handler).parameters.values())
+        found = _parameters(handler, name)
         wants_context = len(found) > 1 and found[0].annotation in (ToolContext, "ToolContext")
         threaded = not _is_async(handler)
         run = _runner(handler, wants_context=wants_context, threaded=threaded, spread=False)
@@ -205,6 +207,8 @@ def _from_function(
     verify: Callable[[dict[str, Any]], object] | None,
     facts: dict[str, Any],
 ) -> Tool:
+    if not callable(function):
+        raise UsageError(f"A tool can't be made of {function!r}; give a function.")
     named = check_name(name or getattr(function, "__name__", type(function).__name__))
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise UsageError(f"Tool {named!r} yields; return its result instead.")
@@ -242,11 +246,15 @@ def _assemble(
         raise UsageError(
             f"Tool {name!r} has the effect {made.effect!r}; use one of {', '.join(EFFECTS)}."
         )
-    if made.timeout_s is not None and not made.timeout_s > 0:
+    if not (made.timeout_s is None or _is_above_0(made.timeout_s)):
         raise UsageError(f"Tool {name!r} has timeout_s={made.timeout_s!r}; it must be above 0.")
     if made.journals and threaded:
         raise UsageError(f"Tool {name!r} journals its start, so it must be an async function.")
     return made
+
+
+def _is_above_0(value: object) -> bool:
+    return isinstance(value, int | float) and value > 0
 
 
 def _both(
@@ -283,7 +291,9 @@ def _runner(
             if threaded:
                 work = partial(_call_in_thread, call)
                 withdrawn = partial(_withdraw, context)
-                return to_output(await THREADS.run(work, on_withdrawn=withdrawn))
+                value = await THREADS.run(work, on_withdrawn=withdrawn)
+                # a plain function round an async one returns what must still be awaited
+                return to_output(await value if inspect.isawaitable(value) else value)
             return to_output(await call())
         except SystemExit as error:  # would end the whole process, not the call
             raise RuntimeError(_TRIED_TO_EXIT) from error
@@ -302,6 +312,32 @@ async def _run_handler(
         return to_output(await handler.handle(name, text))
     except SystemExit as error:
         raise RuntimeError(_TRIED_TO_EXIT) from error
+
+
+def _in_thread(handler: ToolHandler, name: str) -> _Run:
+    """How a handler is called whose `handle` is no coroutine function: as a plain function is."""
+
+    def call(arguments: dict[str, Any]) -> object:
+        return handler.handle(name, msgspec.json.encode(arguments).decode())
+
+    return _runner(call, wants_context=False, threaded=True, spread=False)
+
+
+def _parameters(handler: object, name: str) -> list[inspect.Parameter]:
+    """The parameters of a handler that is a function.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        if callable(handler):
+            return list(inspect.signature(handler).parameters.values())
+    except ValueError:  # of a function that is written in C
+        pass
+    raise UsageError(
+        f"Tool {name!r} can't be handled by {handler!r}; give a function that takes the arguments "
+        "as a dict, or an object with `async def handle(name, arguments_json)`."
+    )
 
 
 def _withdraw(context: ToolContext) -> None:

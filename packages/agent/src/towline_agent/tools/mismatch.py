@@ -65,6 +65,13 @@ def read_schema(schema: dict[str, Any] | str, tool: str) -> dict[str, Any]:
         raise UsageError(f"The schema of tool {tool!r} is no JSON ({error}).") from error
     if not isinstance(value, dict):
         raise UsageError(f"The schema of tool {tool!r} must be a JSON object.")
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"The schema of tool {tool!r} holds what JSON can't ({error}); write it in plain "
+            "values."
+        ) from error
     known = dict(cast("dict[str, Any]", value))
     if known.setdefault("type", "object") != "object":
         raise UsageError(

@@ -24,7 +24,7 @@ class Toolset(Mapping[str, Tool]):
         _check_list(tools)
         self._tools: dict[str, Tool] = {}
         for item in tools:
-            made = item if isinstance(item, Tool) else tool(item)
+            made = item if isinstance(item, Tool) else tool(_checked(item))
             if check_name(made.name) in self._tools:
                 raise UsageError(f"Two tools are called {made.name!r}; rename one.")
             self._tools[made.name] = made
@@ -55,6 +55,12 @@ class Toolset(Mapping[str, Tool]):
         near = difflib.get_close_matches(name.casefold(), folded, n=1)
         hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
         return f"There is no tool {name!r}.{hint} The tools are: {', '.join(self._tools)}."
+
+
+def _checked(item: Any) -> Callable[..., Any]:
+    if not callable(item):
+        raise UsageError(f"'tools' can't hold {item!r}; give functions, and tools of `make_tool`.")
+    return item
 
 
 def _check_list(tools: object) -> None:

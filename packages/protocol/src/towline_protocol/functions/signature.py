@@ -16,6 +16,7 @@ _STRUCT: Final = "Arguments"
 _REFERENCE: Final = "#/$defs/{name}"
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 """What every provider takes as a parameter's name."""
+_RECEIVERS: Final = frozenset({"self", "cls"})
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +58,11 @@ def read_signature(function: Callable[..., Any], tool: str, *, context: type) ->
     found = _signature(function, tool)
     takes_context = bool(found) and found[0].annotation is context
     kept = found[1:] if takes_context else found
+    if kept and kept[0].name in _RECEIVERS and kept[0].annotation is kept[0].empty:
+        raise UsageError(
+            f"Tool {tool!r} is the function of a class and takes {kept[0].name!r}; give the method "
+            "of an object."
+        )
     for parameter in kept:
         _check_parameter(parameter, tool, context)
     words = parse_docstring(inspect.getdoc(function))

@@ -1,5 +1,6 @@
 """What a function returns, as text for a model."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -30,9 +31,17 @@ def mend_text(text: str) -> str:
     return text
 
 
-def _to_json(value: object) -> str:
+def _encoded(value: object) -> str:
     try:
         return msgspec.json.encode(value, enc_hook=_plain).decode()
+    except UnicodeEncodeError:  # half a character in some text of it
+        plain: object = msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+
+
+def _to_json(value: object) -> str:
+    try:
+        return _encoded(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"A tool returned a {type(value).__qualname__} that can't be made into JSON ({error}); "

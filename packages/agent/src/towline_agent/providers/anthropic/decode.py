@@ -177,8 +177,8 @@ class MessagesDecoder:
         data = event.data
         if event.event == "error":
             self._break(body_error(self._peer, data))
-        elif data.startswith(_DONE):
-            self._done = self._over = True
+        elif data.startswith(_DONE):  # of a gateway; of one that never began a message it is none
+            self._done, self._over = bool(self._id) or self._blocks.begun, True
         elif data.strip():
             self._answer.mending = True
             try:

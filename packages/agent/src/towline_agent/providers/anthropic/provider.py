@@ -24,6 +24,7 @@ from towline_agent.providers.base import (
 )
 from towline_agent.providers.credential import Credential
 from towline_agent.providers.endpoint import Endpoint
+from towline_agent.providers.given import check_given
 from towline_agent.providers.room import managed
 from towline_agent.providers.transport import Transport
 from towline_protocol import Message
@@ -85,6 +86,9 @@ class Anthropic:
         clock: Clock | None = None,
         suggested_model: str | None = None,
     ) -> None:
+        check_given(
+            model=model, base_url=base_url, api_key=api_key, headers=extra_headers, facts=facts
+        )
         headers = {name.lower(): value for name, value in (extra_headers or {}).items()}
         betas: Any = headers.get(_BETA)
         self._betas = headers.pop(_BETA, "") if isinstance(betas, str) else ""

@@ -18,6 +18,7 @@ from towline_agent.providers.gemini.decode import GeminiDecoder
 from towline_agent.providers.gemini.encode import Prompt, encode_request
 from towline_agent.providers.gemini.family import family_of
 from towline_agent.providers.gemini.flags import GeminiFlags
+from towline_agent.providers.given import check_given
 from towline_agent.providers.json_value import UNREADABLE, as_object
 from towline_agent.providers.transport import HttpAnswer, Transport, TransportFailed
 
@@ -106,6 +107,9 @@ class Gemini:
         clock: Clock | None = None,
         suggested_model: str | None = None,
     ) -> None:
+        check_given(
+            model=model, base_url=base_url, api_key=api_key, headers=extra_headers, facts=facts
+        )
         self._flags = flags or GeminiFlags(vertex=is_vertex(base_url))
         url = gemini_address(base_url, vertex=self._flags.vertex)
         self._endpoint = Endpoint(

@@ -7,6 +7,7 @@ from towline_agent.host import Clock
 from towline_agent.providers.base import Model, Piece, Request, StepResult
 from towline_agent.providers.credential import Credential
 from towline_agent.providers.endpoint import Endpoint
+from towline_agent.providers.given import check_given
 from towline_agent.providers.openai_chat.decode import ChatDecoder
 from towline_agent.providers.openai_chat.encode import encode_request
 from towline_agent.providers.openai_chat.flags import OFFICIAL_FLAGS, ChatFlags
@@ -65,6 +66,9 @@ class OpenAIChat:
         clock: Clock | None = None,
         suggested_model: str | None = None,
     ) -> None:
+        check_given(
+            model=model, base_url=base_url, api_key=api_key, headers=extra_headers, facts=facts
+        )
         self._endpoint = Endpoint(
             facts or Model(provider=provider, id=model),
             base_url=base_url,

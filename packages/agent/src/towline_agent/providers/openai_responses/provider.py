@@ -11,6 +11,7 @@ from towline_agent.host import Clock
 from towline_agent.providers.base import Model, Piece, Request, StepFailed, StepResult
 from towline_agent.providers.credential import Credential
 from towline_agent.providers.endpoint import Encoded, Endpoint
+from towline_agent.providers.given import check_given
 from towline_agent.providers.openai_responses.decode import ResponsesDecoder
 from towline_agent.providers.openai_responses.encode import encode_request
 from towline_agent.providers.openai_responses.flags import GATEWAY_FLAGS, ResponsesFlags
@@ -93,6 +94,9 @@ class OpenAIResponses:
         clock: Clock | None = None,
         suggested_model: str | None = None,
     ) -> None:
+        check_given(
+            model=model, base_url=base_url, api_key=api_key, headers=extra_headers, facts=facts
+        )
         self._endpoint = Endpoint(
             facts or Model(provider=provider, id=model),
             base_url=base_url,

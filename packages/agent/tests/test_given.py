@@ -1,0 +1,306 @@
+"""What a caller of the library gives and cannot be: each is refused with what to give instead."""
+
+import base64
+import logging
+from typing import Any, Final, cast
+
+import pytest
+
+from towline_agent.agent import Agent
+from towline_agent.providers.anthropic.provider import Anthropic
+from towline_agent.providers.base import Controls
+from towline_agent.providers.gemini.provider import Gemini
+from towline_agent.providers.openai_chat.provider import OpenAIChat
+from towline_agent.providers.openai_responses.provider import OpenAIResponses
+from towline_agent.testing import ScriptedProvider, call
+from towline_agent.tools.function import make_tool, tool
+from towline_protocol import (
+    Image,
+    Limits,
+    Message,
+    PermissionRequested,
+    Text,
+    ToolResult,
+    UsageError,
+    block_text,
+)
+
+_Json = dict[str, Any]
+
+SCHEMA: Final[_Json] = {"type": "object", "properties": {}}
+
+
+def look(at: int) -> int:
+    """Look."""
+    return at
+
+
+def results(messages: tuple[Message, ...]) -> list[str]:
+    blocks = [block for message in messages for block in message.content]
+    return [block_text(block.content) for block in blocks if isinstance(block, ToolResult)]
+
+
+def given(value: Any) -> Any:
+    """A value whose type is wrong on purpose."""
+    return value
+
+
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"model": None}, "'provider/model'"),
+        ({"model": 3}, "'provider/model'"),
+        ({"model": ScriptedProvider}, "'provider/model'"),
+        ({"fallbacks": [None]}, "'provider/model'"),
+        ({"fallbacks": None}, "list of models"),
+        ({"rules": ["deny look"]}, "parse_rule"),
+        ({"rules": "deny look"}, "parse_rule"),
+        ({"server_tools": "web_search"}, "['web_search']"),
+        ({"server_tools": [3]}, "['web_search']"),
+        ({"answer": "yes"}, "give a function"),
+        ({"judge": 3}, "give a function"),
+        ({"limits": Limits(max_steps=given("3"))}, "'max_steps'"),
+        ({"limits": Limits(max_steps=given(None))}, "'max_steps'"),
+        ({"limits": Limits(wall_s=float("nan"))}, "'wall_s'"),
+        ({"limits": Limits(max_tokens=True)}, "'max_tokens'"),
+        ({"controls": Controls(stop=given("END"))}, "tuple of texts"),
+        ({"controls": Controls(temperature=given("hot"))}, "'temperature'"),
+        ({"tools": [None]}, "give functions"),
+        ({"tools": ["look"]}, "'look'"),
+        ({"tools": [[look]]}, "give functions"),
+    ],
+)
+def test_what_an_agent_cannot_be_made_of_is_refused_and_named(facts: _Json, words: str) -> None:
+    model = facts.pop("model", "openai")
+    with pytest.raises(UsageError) as caught:
+        Agent(model, **facts)
+    assert words in caught.value.message
+
+
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gpt-5", "Did you mean 'openai/gpt-5'?"),
+        ("claude-opus-5-5", "Did you mean 'anthropic/claude-opus-5-5'?"),
+        ("opnai/gpt-5", "Did you mean 'openai'?"),
+    ],
+)
+async def test_a_model_without_its_provider_is_told_with_it(name: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        await Agent(name).run("Hi")
+    assert words in caught.value.message
+
+
+@pytest.mark.rules("A4.50")
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ("Hi", "`messages` of a result"),
+        (3, "`messages` of a result"),
+        ([{"role": "user", "content": "Hi"}], "Message(role"),
+        ([Message("usr", (Text(text="Hi"),))], "'usr'"),
+        ([Message("user", given("Hi"))], "tuple of blocks"),
+        ([Message("user", (given("Hi"),))], "tuple of blocks"),
+    ],
+)
+async def test_what_is_no_conversation_is_refused_before_anything_is_sent(
+    messages: Any, words: str
+) -> None:
+    provider = ScriptedProvider("Hello.")
+    with pytest.raises(UsageError) as caught:
+        await Agent(provider).run("Go on.", messages=messages)
+    assert words in caught.value.message
+    with pytest.raises(UsageError):
+        async with Agent(provider).stream("Go on.", messages=messages):
+            pass
+    assert provider.requests == []
+
+
+@pytest.mark.rules("A4.46")
+@pytest.mark.parametrize("data", ["???", "a", b"abc", None, 3])
+async def test_a_picture_without_readable_bytes_is_refused(data: Any) -> None:
+    with pytest.raises(UsageError, match="base64") as caught:
+        await Agent(ScriptedProvider("I see.")).run([Image(media_type="image/png", data=data)])
+    assert "Image" in caught.value.message
+    good = base64.b64encode(b"abc").decode()
+    await Agent(ScriptedProvider("I see.")).run([Image(media_type="image/png", data=good)])
+
+
+@pytest.mark.rules("A4.46")
+@pytest.mark.parametrize("root", ["/nowhere/at/all", __file__])
+async def test_a_root_that_is_no_folder_is_told_to_the_caller_and_not_to_the_model(
+    root: str,
+) -> None:
+    provider = ScriptedProvider("Hello.")
+    with pytest.raises(UsageError) as caught:
+        await Agent(provider, root=root).run("Hi")
+    assert repr(root) in caught.value.message
+    assert provider.requests == []
+
+
+@pytest.mark.rules("A5.68")
+async def test_an_answer_that_is_no_option_denies_and_the_log_says_what_is_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def answer(_: PermissionRequested) -> str:
+        return "yes"
+
+    agent = Agent(ScriptedProvider(call("look", at=1), "Ok."), tools=[look], mode="ask")
+    denied = await agent.run("Look.")
+    assert caplog.records == []  # nobody answers, on purpose
+    agent = Agent(
+        ScriptedProvider(call("look", at=1), "Ok."), tools=[look], mode="ask", answer=answer
+    )
+    with caplog.at_level(logging.WARNING, "towline.agent"):
+        result = await agent.run("Look.")
+    assert len(results(result.messages)) == len(results(denied.messages)) == 1
+    assert "denied" in results(result.messages)[0]
+    (record,) = caplog.records
+    assert "'yes'" in record.getMessage()
+    assert "'allow_once'" in record.getMessage()
+
+
+def allow(_: PermissionRequested) -> str:
+    return "allow_once"
+
+
+@pytest.mark.rules("A5.68")
+async def test_an_answer_that_is_not_async_is_told_to_whoever_runs_it() -> None:
+    agent = Agent(
+        ScriptedProvider(call("look", at=1), "Ok."),
+        tools=[look],
+        mode="ask",
+        answer=given(allow),
+    )
+    with pytest.raises(UsageError, match="async def"):
+        await agent.run("Look.")
+
+
+class PlainHouse:
+    """A handler that is not async."""
+
+    def handle(self, name: str, arguments_json: str) -> str:
+        return f"{name} {arguments_json}"
+
+
+class WrappedHouse:
+    """A handler whose plain method gives what must be awaited."""
+
+    def handle(self, name: str, arguments_json: str) -> Any:
+        async def run() -> str:
+            return f"{name} {arguments_json}"
+
+        return run()
+
+
+def wrapped() -> Any:
+    """Give what must be awaited."""
+
+    async def run() -> str:
+        return "lamp {}"
+
+    return run()
+
+
+@pytest.mark.rules("A4.44", "A4.25")
+@pytest.mark.parametrize("house", [PlainHouse(), WrappedHouse()])
+async def test_a_handler_that_is_not_async_runs_in_a_thread(house: Any) -> None:
+    lamp = make_tool("lamp", "Light.", SCHEMA, house)
+    assert lamp.threaded
+    result = await Agent(ScriptedProvider(call("lamp"), "Lit."), tools=[lamp]).run("Light!")
+    assert results(result.messages) == ["lamp {}"]
+
+
+@pytest.mark.rules("A4.56")
+async def test_a_plain_function_round_an_async_one_is_awaited() -> None:
+    result = await Agent(ScriptedProvider(call("wrapped"), "Ok."), tools=[wrapped]).run("Go.")
+    assert results(result.messages) == ["lamp {}"]
+
+
+@pytest.mark.rules("A4.45", "A4.44")
+@pytest.mark.parametrize("handler", [None, 3, object(), type])
+def test_what_can_handle_no_tool_is_refused(handler: Any) -> None:
+    with pytest.raises(UsageError, match="async def handle"):
+        make_tool("lamp", "Light.", SCHEMA, handler)
+
+
+@pytest.mark.rules("A4.45", "A4.43")
+@pytest.mark.parametrize(
+    "value", [float("nan"), object(), b"bytes", {1, 2}], ids=["nan", "object", "bytes", "set"]
+)
+def test_a_schema_that_is_no_json_is_refused(value: Any) -> None:
+    with pytest.raises(UsageError, match="holds what JSON can't"):
+        make_tool("lamp", "Light.", {**SCHEMA, "x-more": value}, WrappedHouse())
+
+
+class Thing:
+    """A class with a method."""
+
+    def see(self, at: int) -> int:
+        """See."""
+        return at
+
+
+@pytest.mark.rules("A4.45", "A4.56")
+def test_a_method_is_a_tool_only_of_an_object() -> None:
+    assert list(tool(Thing().see).parameters["properties"]) == ["at"]
+    with pytest.raises(UsageError, match="the method of an object"):
+        tool(Thing.see)
+
+
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize("bound", ["soon", None, 0, float("nan"), [3]])
+def test_a_time_that_is_none_is_refused(bound: Any) -> None:
+    made = tool(effect="read", timeout_s=bound)
+    if bound is None:
+        assert made(look).timeout_s is None
+        return
+    with pytest.raises(UsageError, match="above 0"):
+        made(look)
+
+
+@pytest.mark.rules("A4.45", "A4.42")
+@pytest.mark.parametrize("make", [OpenAIChat, OpenAIResponses, Anthropic, Gemini])
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"model": ""}, "'model'"),
+        ({"model": None}, "'model'"),
+        ({"base_url": None}, "'base_url'"),
+        ({"api_key": 5}, "'int'"),
+        ({"api_key": b"secret"}, "'bytes'"),
+        ({"extra_headers": ["x"]}, "'extra_headers'"),
+        ({"facts": {"window": 3}}, "Model(...)"),
+    ],
+)
+def test_what_no_provider_can_be_made_with_is_refused(make: Any, facts: _Json, words: str) -> None:
+    asked: _Json = {"model": "m", "base_url": "https://llm.example", **facts}
+    with pytest.raises(UsageError) as caught:
+        make(asked.pop("model"), **asked)
+    assert words in caught.value.message
+    assert "secret" not in caught.value.message
+
+
+def test_an_agent_shows_what_it_is() -> None:
+    agent = Agent(OpenAIChat("m", api_key="secret", base_url="https://llm.example"), tools=[look])
+    assert repr(agent) == "Agent('openai/m', tools=['look'])"
+    assert repr(Agent("groq")) == "Agent('groq', tools=[])"
+
+
+@pytest.mark.rules("A4.58", "A2.25")
+async def test_half_a_character_in_a_result_of_json_does_not_lose_it() -> None:
+    def odd() -> object:
+        """Give odd texts."""
+        return {"k\ud800": ["\udfff", "\ud83d\ude00", 1, None, cast("Any", Odd)("x")]}
+
+    class Odd:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def model_dump(self, mode: str) -> _Json:
+            return {mode: self.text}
+
+    result = await Agent(ScriptedProvider(call("odd"), "Ok."), tools=[odd]).run("Go.")
+    assert results(result.messages) == ['{"k\ufffd":["\ufffd","😀",1,null,{"json":"x"}]}']
