@@ -11,52 +11,45 @@ const shipped = fileURLToPath(
 /** What makes a rule of marked, by a name that nothing else has: one that nobody asks for may go. */
 const PURE_RULE = "makeMarkedRule";
 
-/** All that people wrote of the page, by its path. */
-function readSources(): Map<string, string> {
-  const names = readdirSync(`${root}/src`, { recursive: true, encoding: "utf8" });
-  const written = names.filter((name) => /(?<!\.gen|\.d)\.tsx?$/.test(name));
-  return new Map(written.map((name) => [name, readFileSync(`${root}/src/${name}`, "utf8")]));
+/** All text of the page's own sources, the made tables of operations left out. */
+function readSources(): string {
+  return readdirSync(`${root}/src`, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name) && !/(?:types|later)\.gen\.ts$/.test(name))
+    .map((name) => readFileSync(`${root}/src/${name}`, "utf8"))
+    .join("\n");
+}
+
+/** The rows of `later.gen.ts` without the operations that no source names, and their structs. */
+function keepAsked(code: string): string {
+  const text = readSources();
+  const named = new Set(text.match(/\w+/g));
+  let rows = code.split("\n").filter((row) => {
+    const operation = /^ {2}(\w+): \[/.exec(row)?.[1];
+    return operation === undefined || text.includes(`"${operation}"`);
+  });
+  for (let before = 0; before !== rows.length; ) {
+    before = rows.length;
+    const words: string[] = rows.join("\n").match(/\w+/g) ?? [];
+    const repeated = new Set(words.filter((word, at) => words.indexOf(word) !== at));
+    rows = rows.filter((row) => {
+      const struct = /^ {2}(\w+): "/.exec(row)?.[1];
+      return struct === undefined || named.has(struct) || repeated.has(struct);
+    });
+  }
+  return rows.join("\n");
 }
 
 /**
- * The names of texts to short ones: each stands in the book of each language, and where it is said.
+ * The names of texts to short ones: each stands in every book, and where it is said.
  *
  * A name that is put together at run time stays whole, and so do all that begin as it does.
  */
-function shortenNames(sources: Map<string, string>): Map<string, string> {
-  const books = [...sources].filter(([name]) => name.startsWith("core/words."));
-  const names = books.flatMap(([, text]) =>
-    [...text.matchAll(/^ {2}"([a-z]\w*\.[\w.]+)":/gm)].map(([, name]) => name ?? ""),
-  );
-  const said = [...sources.values()].join("\n");
-  const heads = [...said.matchAll(/`([a-z][\w.]*)\$\{/g)].map(([, head]) => head ?? "");
+function shortenNames(): Map<string, string> {
+  const text = readSources();
+  const names = [...text.matchAll(/^ {2}"([a-z]\w*\.[\w.]+)":/gm)].map(([, name]) => name ?? "");
+  const heads = [...text.matchAll(/`([a-z][\w.]*)\$\{/g)].map(([, head]) => head ?? "");
   const fixed = [...new Set(names)].filter((name) => !heads.some((head) => name.startsWith(head)));
   return new Map(fixed.sort().map((name, at) => [name, `_${at.toString(36)}`]));
-}
-
-/** The rows of a made table that the page needs: what it asks for, and what that is made of. */
-function keepAsked(code: string, said: string): string {
-  const rows = [...code.matchAll(/^ {2}(\w+): (?:"(.*)"|\[(.*)\]),$/gm)];
-  const isOperation = (row: RegExpMatchArray): boolean => row[3] !== undefined;
-  const asked = rows.filter((row) => isOperation(row) && said.includes(`"${row[1]}"`));
-  const shapes = new Map(rows.filter((row) => !isOperation(row)).map((row) => [row[1], row[2]]));
-  const first = readFileSync(`${root}/src/protocol/shapes.gen.ts`, "utf8");
-  const unions = code.split("UNIONS")[1]?.split("OPERATIONS")[0] ?? "";
-  const named = [...said.matchAll(/"[A-Z]\w+"/g)].join(" ");
-  const wanted = [...asked.map((row) => row[3] ?? ""), first, unions, named];
-  const kept = new Set<string>();
-  for (let text = wanted.pop(); text !== undefined; text = wanted.pop()) {
-    for (const [name] of text.matchAll(/\b[A-Z]\w+/g)) {
-      const shape = shapes.get(name);
-      if (shape === undefined || kept.has(name)) continue;
-      kept.add(name);
-      wanted.push(shape);
-    }
-  }
-  const goes = rows.filter((row) =>
-    isOperation(row) ? !asked.includes(row) : !kept.has(row[1] ?? ""),
-  );
-  return goes.reduce((rest, [row]) => rest.replace(`${row}\n`, ""), code);
 }
 
 export default defineConfig(({ mode }) => ({
@@ -96,21 +89,13 @@ export default defineConfig(({ mode }) => ({
       },
     },
     {
-      // Names of texts, and operations that only other programs ask for, are bytes for nothing.
-      name: "short-tables",
+      // A server can do more than this page asks of it.
+      name: "asked-operations",
       apply: "build",
       enforce: "pre",
       transform(code: string, id: string) {
-        const name = id.split("?")[0]?.split("/src/").at(-1) ?? "";
-        if (name === "protocol/later.gen.ts") {
-          const said = [...readSources().values()].join("\n");
-          return { code: keepAsked(code, said), map: null };
-        }
-        if (!id.startsWith(root) || !/\.tsx?$/.test(name)) return undefined;
-        const short = shortenNames(readSources());
-        const put = (whole: string, word: string): string =>
-          short.has(word) ? `"${short.get(word)}"` : whole;
-        return { code: code.replace(/"([a-z]\w*\.[\w.]+)"/g, put), map: null };
+        if (!id.endsWith("/protocol/later.gen.ts")) return undefined;
+        return { code: keepAsked(code), map: null };
       },
     },
     {
@@ -120,6 +105,19 @@ export default defineConfig(({ mode }) => ({
       transform(_code: string, id: string) {
         if (id !== "\0vite/preload-helper.js") return undefined;
         return { code: "export const __vitePreload = (load) => load();", map: null };
+      },
+    },
+    {
+      // Long names of texts are for who reads the sources.
+      name: "short-names",
+      apply: "build",
+      enforce: "pre",
+      transform(code: string, id: string) {
+        if (!id.startsWith(root) || !/\/src\/.*\.tsx?$/.test(id)) return undefined;
+        const short = shortenNames();
+        const put = (whole: string, name: string): string =>
+          short.has(name) ? `"${short.get(name)}"` : whole;
+        return { code: code.replace(/"([a-z]\w*\.[\w.]+)"/g, put), map: null };
       },
     },
     {

@@ -172,7 +172,7 @@ async def test_what_could_not_be_sent_for_two_minutes_waits_for_a_tap(open_home:
         await _send(page, "Second")
         await expect(page.get_by_text("Sending…")).to_be_visible()
         await page.evaluate("beSeen('visible', 130_000)")
-        retry = page.locator(".pending, .outbox, [role=log]").get_by_role("button", name="Retry")
+        retry = page.locator(".delivery").get_by_role("button", name="Retry")
         await expect(retry).to_be_visible()
         await page.unroute_all()
         view = await house.client.view(session_of(page))

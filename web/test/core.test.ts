@@ -124,7 +124,7 @@ describe("words", () => {
     await chooseWords("zh");
     expect(t("ask.count", { at: 1, all: 3 })).toBe("第 1 项，共 3 项");
     await chooseWords("en");
-    expect(tMaybe("tool.completed")).toBe("Done");
+    expect(tMaybe("call.completed")).toBe("Done");
     expect(tMaybe("tool.levitating")).toBeUndefined();
   });
 

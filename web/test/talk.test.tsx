@@ -65,6 +65,14 @@ describe("a message of one's own", () => {
     expect(on.screen.field.value).toBe("Say **one**");
   });
 
+  test("stays where it is while a turn runs, and says why it is not changed then", async () => {
+    await on.screen.show(TALK);
+    await on.screen.startTurn();
+    await on.screen.press("Edit");
+    expect(on.screen.field.value).toBe("");
+    expect(on.screen.text(".composer .complaint")).toContain("Stop the turn first");
+  });
+
   test("of a turn that was steered offers only the prompt that began it", async () => {
     const messages = [message(2, "user", "Begin"), message(3, "user", "Steer"), TALK.messages[1]];
     await on.screen.show({ ...TALK, messages: messages as MessageView[] });

@@ -42,6 +42,6 @@ export function complete(text: string, token: Token, choice: string): [string, n
 
 /** A whole text that asks for a command: its name, and what stands behind it. */
 export function readSlash(text: string): { name: string; words: string } | null {
-  const found = /^\/([\w-]{1,64})(?:\s+([\s\S]*))?$/.exec(text.trim());
+  const found = /^\/([a-z0-9_][a-z0-9_-]{0,63})(?:\s+([\s\S]*))?$/.exec(text.trim());
   return found ? { name: found[1] ?? "", words: found[2] ?? "" } : null;
 }

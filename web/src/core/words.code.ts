@@ -93,7 +93,7 @@ export const EN_CODE = {
   "trust.no": "Not now",
   "trust.review": "Review",
   "sessions.search": "Search",
-  "sessions.found": "Found",
+  "group.found": "Found",
   "sessions.archived": "Archived",
   "sessions.back": "Back to the list",
   "sessions.title.label": "Title",
@@ -106,7 +106,6 @@ export const EN_CODE = {
   "queue.label": "Waiting messages",
   "queue.held": "Held back after the stop.",
   "queue.resume": "Resume queue",
-  "queue.steers": "Goes in now",
   "compose.steer": "Steer now",
   "turn.switch": "Switch to {model}",
   "turn.markdown": "Copy as Markdown",
@@ -123,6 +122,9 @@ export const EN_CODE = {
   "keys.files": "Files",
   "keys.answer": "Answer the request that has the focus",
   "keys.help": "This help",
+  "picture.zoom": "Full size",
+  "tool.whole": "Full output",
+  "turn.first": "Stop the turn first, or wait for its end.",
 } as const;
 
 addWords(EN_CODE);

@@ -14,6 +14,8 @@ export const MessageFooter = lazy(
   true,
 );
 
+/** What goes along, to be looked at. */
+const Picture = lazy(async () => (await import("../base/Picture.tsx")).Picture);
 /** When one said it, and how to say it otherwise. */
 export const OwnFooter = lazy(async () => (await import("../turn/OwnFooter.tsx")).OwnFooter, true);
 /** The ways on from a turn that failed. */
@@ -83,12 +85,20 @@ export function UserBubble({ content }: { content: readonly Block[] }) {
     <div class="bubble">
       {plainText(content)}
       {files.map((block, place) => (
-        <span key={place} class="chip">
-          <Icon name="file" />
-          {block.type === "file" ? visibleName(block.name) : t("chat.picture")}
-        </span>
+        <FileBlock key={place} block={block} />
       ))}
     </div>
+  );
+}
+
+/** A file that goes along: a picture as itself, all else by its name. */
+function FileBlock({ block }: { block: Block }) {
+  if (block.type === "image" && block.file) return <Picture src={`/api/files/${block.file}`} />;
+  return (
+    <span class="chip">
+      <Icon name="file" />
+      {block.type === "file" ? visibleName(block.name) : t("chat.picture")}
+    </span>
   );
 }
 
@@ -135,7 +145,9 @@ function BlockView({ chat, block, open, last }: BlockViewProps) {
     case "image":
     case "file":
       return (
-        <p class="quiet">{block.type === "file" ? visibleName(block.name) : t("chat.picture")}</p>
+        <p>
+          <FileBlock block={block} />
+        </p>
       );
     case "unknown":
       return <p class="quiet">{t("chat.unknown", { name: visible(block.name) })}</p>;

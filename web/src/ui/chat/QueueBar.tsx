@@ -59,7 +59,7 @@ function Waiting({ prompt, onRemove }: { prompt: QueuedPrompt; onRemove: () => v
   const text = visible(plainText(prompt.content)) || t("chat.picture");
   return (
     <li>
-      <span class="quiet">{t(prompt.when === "steer" ? "queue.steers" : "compose.held")}</span>
+      <span class="quiet">{t("compose.held")}</span>
       <span class="queue-text">{text}</span>
       <IconButton icon="close" label={t("attach.remove", { name: text })} onClick={onRemove} />
     </li>

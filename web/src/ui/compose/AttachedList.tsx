@@ -3,6 +3,7 @@ import { t } from "../../core/i18n.ts";
 import { visible, visibleName } from "../../core/visible.ts";
 import { IconButton } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
+import { Picture } from "../base/Picture.tsx";
 import type { Attached, Attachments } from "./attached.ts";
 
 /** The files that go along: pictures small, all with how far they are. */
@@ -26,10 +27,10 @@ export function AttachedList({ attachments }: { attachments: Attachments }) {
   );
 }
 
-function Sign({ one: { state, picture } }: { one: Attached }) {
+function Sign({ one: { name, state, picture } }: { one: Attached }) {
   if (state === "busy") return <span class="ring" aria-hidden="true" />;
   return picture ? (
-    <img src={picture} alt="" />
+    <Picture src={picture} name={visibleName(name)} />
   ) : (
     <Icon name={state === "failed" ? "alert" : "file"} />
   );

@@ -5,7 +5,7 @@ import { visible } from "../../core/visible.ts";
 import { ApiFault, call } from "../../platform/api.ts";
 import type { Capabilities, ModelList, SessionView } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
-import { deliver, newKey } from "../../state/outbox.ts";
+import { complaintOf, deliver, newKey } from "../../state/outbox.ts";
 import { Sheet } from "../base/Sheet.tsx";
 
 /** Models that are listed at once; a search finds the others. */
@@ -17,12 +17,13 @@ export function ChipsSheet({ chat, onClose }: { chat: Chat; onClose: () => void 
   const view = chat.current.value;
   const change = async (body: { model?: string; mode?: string }): Promise<void> => {
     setComplaint("");
-    try {
-      await deliver("update_session", { path: { session: chat.session }, key: newKey(), body });
-    } catch (error) {
-      if (!(error instanceof ApiFault)) throw error;
-      setComplaint(t("chips.refused", { message: visible(error.message) }));
-    }
+    const said = deliver("update_session", {
+      path: { session: chat.session },
+      key: newKey(),
+      body,
+    });
+    const problem = await complaintOf(said);
+    if (problem !== null) setComplaint(t("chips.refused", { message: visible(problem) }));
   };
   return (
     <Sheet title={t("chips.label")} onClose={onClose}>

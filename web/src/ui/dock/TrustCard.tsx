@@ -4,6 +4,7 @@ import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import { ApiFault, call } from "../../platform/api.ts";
 import type { TrustInfo } from "../../protocol/types.gen.ts";
+import { complaintOf } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 import { Sheet } from "../base/Sheet.tsx";
 
@@ -72,15 +73,12 @@ function TrustSheet({ session, found, onChange, onClose }: TrustSheetProps) {
   const [complaint, setComplaint] = useState("");
   const trust = async (): Promise<void> => {
     setComplaint("");
-    try {
-      // The digest names the files as they stand here: changed ones are refused.
-      const body = { digest: found.digest };
-      onChange(await call("set_trust", { path: { session }, body }));
-      onClose();
-    } catch (error) {
-      if (!(error instanceof ApiFault)) throw error;
-      setComplaint(error.message);
-    }
+    // The digest names the files as they stand here: changed ones are refused.
+    const body = { digest: found.digest };
+    const said = call("set_trust", { path: { session }, body });
+    const problem = await complaintOf(said.then(onChange));
+    if (problem === null) onClose();
+    else setComplaint(problem);
   };
   const problems = found.problems ?? [];
   return (

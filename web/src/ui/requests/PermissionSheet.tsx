@@ -71,9 +71,11 @@ export function PermissionBody({ chat, answering, focused = false }: PermissionB
         <p class="chips">
           <span class="chip">{visible(request.tool)}</span>
           <span class="chip">{visible(agent)}</span>
-          <span class="chip">
-            {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
-          </span>
+          {focused && (
+            <span class="chip">
+              {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
+            </span>
+          )}
         </p>
         <h3 class="label">{t("ask.what")}</h3>
         {preview.kind === "diff" ? (
@@ -176,7 +178,7 @@ interface AnswerButtonProps {
 function AnswerButton({ option, disabled, onClick }: AnswerButtonProps) {
   const kind = option.id === DENY ? "danger" : option.id === "allow_once" ? "main" : "plain";
   const label =
-    option.id === DENY ? t("ask.deny") : (tMaybe(`ask.${option.id}`) ?? visible(option.label));
+    option.id === DENY ? t("ask.deny") : (tMaybe(`option.${option.id}`) ?? visible(option.label));
   return (
     <button type="button" class={`button ${kind}`} disabled={disabled} onClick={onClick}>
       {label}
@@ -192,7 +194,7 @@ function AlwaysButton({ option, disabled, onClick }: AnswerButtonProps) {
   if (asked) return <AnswerButton option={option} disabled={disabled} onClick={onClick} />;
   return (
     <button type="button" class="link-button" disabled={disabled} onClick={() => setAsked(true)}>
-      {t("ask.allow_always")}…
+      {t("option.allow_always")}…
     </button>
   );
 }

@@ -68,7 +68,7 @@ export function SessionList({ onPick }: { onPick: () => void }) {
         {groups.map((group) => (
           <RowGroup
             key={group}
-            label={archived ? "sessions.archived" : `sessions.${group}`}
+            label={archived ? "sessions.archived" : `group.${group}`}
             rows={group === "found" ? rows : rows.filter((row) => groupOf(row, now) === group)}
             now={now}
             onPick={onPick}
@@ -188,7 +188,7 @@ function Row({ row, now, onPick }: RowProps) {
       <span class="session-title">{visibleName(row.title ?? "") || t("sessions.untitled")}</span>
       <span class="session-meta">
         {isNew && <span class="dot unread">{t("chat.latest")}</span>}
-        {state && <span class={`dot ${state}`}>{t(`sessions.${state}`)}</span>}
+        {state && <span class={`dot ${state}`}>{t(`group.${state}`)}</span>}
         <span>{formatWhen(row.updated, now, localeNow())}</span>
       </span>
     </Link>

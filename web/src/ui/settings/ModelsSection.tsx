@@ -13,8 +13,10 @@ export function ModelsSection() {
   useEffect(() => void loadProviders(), []);
   const retry = (): void => void loadProviders();
   const [list, rows] = [models.value, providers.value];
-  // One cause is told once.
-  const isOneCause = list.state === "failed" && rows.state === "failed" && list.code === rows.code;
+  // One wait and one cause are told once.
+  const isOneCause =
+    (list.state === "loading" && rows.state === "loading") ||
+    (list.state === "failed" && rows.state === "failed" && list.code === rows.code);
   return (
     <>
       <Loading load={list} known={{ capability_unavailable: "set.models.fixed" }} onRetry={retry}>

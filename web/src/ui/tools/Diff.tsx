@@ -18,7 +18,14 @@ export function Diff({ text }: { text: string }) {
   const [whole, setWhole] = useState(false);
   const [wrapped, setWrapped] = useState(false);
   const [beside, setBeside] = useState(false);
-  const shown = whole ? rows : rows.slice(0, MAX_LINES);
+  const [folded, setFolded] = useState<ReadonlySet<DiffRow>>(new Set());
+  const open = openRows(rows, folded);
+  const shown = whole ? open : open.slice(0, MAX_LINES);
+  const fold = (row: DiffRow): void => {
+    const next = new Set(folded);
+    if (!next.delete(row)) next.add(row);
+    setFolded(next);
+  };
   return (
     <div class="diff-frame">
       <div class="diff-tools">
@@ -33,21 +40,41 @@ export function Diff({ text }: { text: string }) {
         tabIndex={0}
       >
         {beside && wide
-          ? pairRows(shown).map((pair, place) => <Pair key={place} pair={pair} />)
-          : shown.map((row, place) => <Line key={place} row={row} />)}
+          ? pairRows(shown).map((pair, place) => <Pair key={place} pair={pair} onFold={fold} />)
+          : shown.map((row, place) => <Line key={place} row={row} onFold={fold} />)}
       </section>
-      {shown.length < rows.length && (
+      {shown.length < open.length && (
         <button type="button" class="link-button" onClick={() => setWhole(true)}>
-          {t("diff.rest", { lines: rows.length - shown.length })}
+          {t("diff.rest", { lines: open.length - shown.length })}
         </button>
       )}
     </div>
   );
 }
 
-function Line({ row }: { row: DiffRow }) {
+/** The rows without what stands below a folded head. */
+function openRows(rows: readonly DiffRow[], folded: ReadonlySet<DiffRow>): readonly DiffRow[] {
+  let hides = false;
+  return rows.filter((row) => {
+    const isHead = row.kind === "hunk" || row.kind === "file";
+    const shows = isHead || !hides;
+    if (isHead) hides = folded.has(row);
+    return shows;
+  });
+}
+
+type Fold = (row: DiffRow) => void;
+
+function Line({ row, onFold }: { row: DiffRow; onFold: Fold }) {
   const { kind, text, old, now } = row;
-  const isHead = kind === "file" || kind === "hunk" || kind === "note";
+  if (kind === "hunk") {
+    return (
+      <button type="button" class="row hunk" onClick={() => onFold(row)}>
+        <code>{text}</code>
+      </button>
+    );
+  }
+  const isHead = kind === "file" || kind === "note";
   return (
     <div class={`row ${kind}`}>
       {!isHead && (
@@ -61,8 +88,8 @@ function Line({ row }: { row: DiffRow }) {
   );
 }
 
-function Pair({ pair: { left, right } }: { pair: DiffPair }) {
-  if (left && !right && left.kind !== "del") return <Line row={left} />;
+function Pair({ pair: { left, right }, onFold }: { pair: DiffPair; onFold: Fold }) {
+  if (left && !right && left.kind !== "del") return <Line row={left} onFold={onFold} />;
   return (
     <div class="pair">
       <Half row={left} number={left?.old} />

@@ -2,8 +2,10 @@ import "../../core/words.code.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
+import { allowLink } from "../../md/links.ts";
 import type { CallView, ToolCall } from "../../protocol/types.gen.ts";
 import { go } from "../../state/router.ts";
+import { addressOfFile, Picture } from "../base/Picture.tsx";
 import { Changes } from "../turn/Changes.tsx";
 import { FOLD_UNITS, outputOf, prettyArguments, receiptOf } from "./tool_text.ts";
 
@@ -38,11 +40,63 @@ export function ToolBody({ call, block }: { call: CallView | undefined; block: T
           tail={running}
         />
       )}
-      {output === "" && call.status === "completed" && <p class="quiet">{t("tool.empty")}</p>}
+      <Found call={call} />
+      {call.status === "completed" && call.content.length + call.artifacts.length === 0 && (
+        <p class="quiet">{t("tool.empty")}</p>
+      )}
       <ExitCode call={call} />
       {call.child && <Child session={call.child} />}
       {call.decision && <p class="quiet">{receiptOf(call.decision)}</p>}
     </div>
+  );
+}
+
+/** What a call found or made, other than words: pages, pictures, files. */
+function Found({ call: { artifacts, content, files } }: { call: CallView }) {
+  const pages = artifacts.flatMap((one) => {
+    if (one.kind === "search") return [...(one.items ?? [])];
+    const isPage = (one.kind === "page" || one.kind === "http") && !one.error_code;
+    return isPage ? [{ url: one.url, title: one.url, snippet: `HTTP ${one.status}` }] : [];
+  });
+  const pictures = [
+    ...content.flatMap((block) => (block.type === "image" ? (block.file ?? []) : [])),
+    ...artifacts.flatMap((one) => (one.kind === "image" ? one.file : [])),
+  ];
+  return (
+    <>
+      {pages.length > 0 && (
+        <ul class="sources">
+          {pages.map(({ url, title, snippet }, place) => (
+            <li key={place}>
+              <Source url={url} title={title} />
+              {snippet && <p class="quiet">{visible(snippet)}</p>}
+            </li>
+          ))}
+        </ul>
+      )}
+      {[...new Set(pictures)].map((file) => (
+        <Picture key={file} src={addressOfFile(file)} />
+      ))}
+      {files
+        .filter((file) => !pictures.includes(file))
+        .map((file) => (
+          <a key={file} href={addressOfFile(file)} target="_blank" rel="noopener">
+            {t("tool.whole")}
+          </a>
+        ))}
+    </>
+  );
+}
+
+/** A page on the web; an address that leads elsewhere is only named. */
+function Source({ url, title }: { url: string; title: string }) {
+  const href = allowLink(url);
+  const name = visible(title || url);
+  if (href === undefined) return <>{name}</>;
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+      {name}
+    </a>
   );
 }
 

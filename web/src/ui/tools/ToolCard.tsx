@@ -9,6 +9,12 @@ import { Icon } from "../base/Icon.tsx";
 import { lazy } from "../base/lazy.tsx";
 import { effectIcon, glance, isBad, statusText } from "./tool_text.ts";
 
+/** How many lines came and went. */
+const Counts = lazy(async () => (await import("../turn/Changes.tsx")).Counts, true);
+
+/** So much of a long title's end is always seen, in UTF-16 units. */
+const END_UNITS = 16;
+
 /** Quicker calls show no time. */
 const SHORT_MS = 100;
 
@@ -28,8 +34,9 @@ export function ToolCard({ chat, block }: { chat: Chat; block: ToolCall }) {
     >
       <summary class="tool-head">
         <StateIcon call={call} />
-        <span class="tool-title">{visible(call?.title || block.name)}</span>
+        <Title text={visible(call?.title || block.name)} />
         <span class="tool-side">
+          {call && call.changes.length > 0 && <Counts changes={call.changes} />}
           {call && <span class="tool-status">{statusText(call)}</span>}
           {call && call.duration_ms >= SHORT_MS && <span>{formatDuration(call.duration_ms)}</span>}
           <Icon name="chevron" />
@@ -38,6 +45,17 @@ export function ToolCard({ chat, block }: { chat: Chat; block: ToolCall }) {
       </summary>
       {open && <ToolBody call={call} block={block} />}
     </details>
+  );
+}
+
+/** What is done to what: when there is no room, the middle goes, for the end says most. */
+function Title({ text }: { text: string }) {
+  const end = text.length > 2 * END_UNITS ? text.slice(-END_UNITS) : "";
+  return (
+    <span class="tool-title">
+      <span>{end ? text.slice(0, -END_UNITS) : text}</span>
+      <span>{end}</span>
+    </span>
   );
 }
 

@@ -22,7 +22,7 @@ export function effectIcon(effect: string): IconName {
 
 /** A call's status in words; a word that is not known stands for itself. */
 export function statusText(call: CallView): string {
-  return tMaybe(`tool.${call.status}`) ?? visible(call.status);
+  return tMaybe(`call.${call.status}`) ?? visible(call.status);
 }
 
 /** Whether the call came to nothing good. */
@@ -33,6 +33,7 @@ export function isBad(call: CallView): boolean {
 /** The text of a result; what is no text is named. */
 export function resultText(content: readonly ResultBlock[]): string {
   return content
+    .filter((block) => block.type !== "image" || !block.file)
     .map((block) => {
       if (block.type === "text") return block.text;
       if (block.type === "file") return `[${block.name}]`;

@@ -16,6 +16,10 @@ interface OwnFooterProps {
 
 /** Brings what was said back into the composer, to be said anew in its place. */
 export function editOwn(chat: Chat, turn: string, content: readonly Block[]): void {
+  if (chat.turn.peek()) {
+    chat.complaint.value = t("turn.first");
+    return;
+  }
   // What the text mentions is looked for again.
   const files = content.filter((block) =>
     block.type === "file" ? !block.path : block.type === "image",
@@ -24,13 +28,16 @@ export function editOwn(chat: Chat, turn: string, content: readonly Block[]): vo
   editing.value = { session: chat.session, text: plainText(content), blocks, turn };
 }
 
-/** When something was said, and the way to say it otherwise. */
+/**
+ * When something was said, and the way to say it otherwise.
+ *
+ * It stays as it is while turns come and go: what is being read must not move.
+ */
 export function OwnFooter({ chat, turn, content, time }: OwnFooterProps) {
-  const isFixed = chat.turn.value !== null || chat.current.value.closed !== null;
   return (
     <div class="message-actions">
       <Clock time={time} />
-      {!isFixed && (
+      {chat.current.peek().closed === null && (
         <IconButton
           icon="pencil"
           label={t("send.edit")}

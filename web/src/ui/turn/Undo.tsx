@@ -2,9 +2,8 @@ import "../../core/words.code.ts";
 import { useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
-import { ApiFault } from "../../platform/api.ts";
 import type { TurnReverted } from "../../protocol/types.gen.ts";
-import { deliver, newKey } from "../../state/outbox.ts";
+import { complaintOf, deliver, newKey } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 
 interface UndoProps {
@@ -25,16 +24,11 @@ export function Undo({ session, turn, onBack, onClose }: UndoProps) {
   const undo = async (skip_conflicts: boolean): Promise<void> => {
     setBusy(true);
     setComplaint("");
-    try {
-      const body = { conversation: talk, skip_conflicts };
-      const path = { session, turn };
-      setDone(await deliver("revert_turn", { path, key: key.current, body }));
-    } catch (error) {
-      if (!(error instanceof ApiFault)) throw error;
-      setComplaint(error.message);
-    } finally {
-      setBusy(false);
-    }
+    const body = { conversation: talk, skip_conflicts };
+    const path = { session, turn };
+    const said = deliver("revert_turn", { path, key: key.current, body });
+    setComplaint((await complaintOf(said.then(setDone))) ?? "");
+    setBusy(false);
   };
   const others = (): void => {
     key.current = newKey();
