@@ -135,7 +135,8 @@ class Stall:
     def order(self, folder: Path, **more: object) -> dict[str, object]:
         """An order for a server on a copy of the store."""
         shutil.copytree(self.data, folder / "data")
-        return {"folder": str(folder), "port": self._port, **more}
+        began = str(self.data.parent)
+        return {"folder": str(folder), "root": began, "port": self._port, **more}
 
 
 class Keeper:

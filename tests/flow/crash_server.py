@@ -55,6 +55,8 @@ class Order(msgspec.Struct, kw_only=True):
     """Holds the store, and `marks` with a line for each time that a tool acted."""
     port: int
     """The port to listen at, or one of the next."""
+    root: str = ""
+    """Another folder that its sessions may work in: those of a copied store began elsewhere."""
     mode: str = "auto"
     """The mode of new sessions."""
     sandbox: str = "auto"
@@ -337,7 +339,7 @@ async def _serve(order: Order, on_ready: Callable[[], None]) -> None:
         Config(
             data_dir=folder / "data",
             port=order.port,
-            roots=(folder,),
+            roots=(folder, *([Path(order.root)] if order.root else [])),
             mode=order.mode,
             sandbox=order.sandbox,
             permission_window_s=120.0,

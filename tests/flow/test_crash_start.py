@@ -98,7 +98,8 @@ def _check(folder: Path, past: Past | None) -> None:
 def _order(folder: Path, port: object, past: Past | None, **more: object) -> dict[str, object]:
     if past is not None:
         shutil.copytree(past.data, folder / "data")
-    return {"folder": str(folder), "port": port, "watch": "start", **more}
+    began = "" if past is None else str(folder.parent)
+    return {"folder": str(folder), "root": began, "port": port, "watch": "start", **more}
 
 
 async def _start_and_look(lane: Lane, order: dict[str, object], past: Past | None) -> None:

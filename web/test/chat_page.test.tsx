@@ -5,6 +5,7 @@ import type { SessionInfo } from "../src/protocol/types.gen.ts";
 import { sessions } from "../src/state/sessions.ts";
 import { SessionList } from "../src/ui/shell/AppShell.tsx";
 import { REQUEST, TIME, useChatScreen } from "./chat_screen.tsx";
+import { json } from "./fake_server.ts";
 
 const on = useChatScreen();
 
@@ -290,4 +291,31 @@ test("a session's name in the list spells out what hides, and keeps its emoji", 
   await on.screen.settle();
   expect(on.screen.text(".session-title")).toBe("a⟨U+202E⟩b 👩\u200d💻");
   sessions.value = [];
+});
+
+test("while the built-in model is fetched, reads and writes, the working line says how far", async () => {
+  let state: object = { state: "fetching", done_bytes: 64e6, total_bytes: 640e6 };
+  on.screen.server.on("GET /api/local-model", () => json(state));
+  await on.screen.show({ model: "local/qwen" });
+  await on.screen.startTurn();
+  const line = () => on.screen.place.querySelector(".activity")?.textContent ?? "";
+  await on.screen.happen({
+    type: "waiting",
+    until: "2999-01-01T00:00:00.000Z",
+    reason: "model_loading",
+  });
+  await on.screen.settle(2000);
+  expect(line()).toContain("Fetching the model: 10 % (64 of 640 MB)");
+  state = { state: "reading", percent: 40 };
+  await on.screen.happen({ type: "step_started", model: "local/qwen" });
+  await on.screen.settle(2000);
+  expect(line()).toContain("Reading your prompt: 40 %");
+  state = { state: "writing", tokens_s: 9.3 };
+  await on.screen.settle(2000);
+  expect(line()).toContain("9.3 tokens/s");
+  await on.screen.happen({ type: "turn_completed", stop_reason: "end_turn", usage: {} });
+  await on.screen.settle();
+  const asked = on.screen.server.to("/api/local-model").length;
+  await on.screen.settle(5000);
+  expect(on.screen.server.to("/api/local-model").length).toBe(asked);
 });

@@ -114,3 +114,14 @@ test("a code that was used closes its sheet, and the list shows who came in", as
   expect(place.querySelector("dialog")).toBeNull();
   expect(place.querySelectorAll("article")).toHaveLength(2);
 });
+
+test("the list is read again when the page comes back", async () => {
+  const tokens = [token("tok_a", "Android", { current: true }), token("tok_b", "Mac")];
+  server.on(TOKENS, () => json({ tokens }));
+  await show();
+  expect(place.querySelectorAll("article")).toHaveLength(2);
+  tokens.pop();
+  dispatchEvent(new Event("focus"));
+  await settle();
+  expect(place.querySelectorAll("article")).toHaveLength(1);
+});

@@ -83,7 +83,7 @@ describe("model and mode", () => {
       cost: 0.25,
       usage: { input: 1000, cache_read: 200, output: 30 },
     });
-    expect(on.screen.text(".chip-button")).toBe("Model and mode: a·Ask50 %");
+    expect(on.screen.text(".chip-button")).toBe("Model and mode: a·Ask· 50 % full");
     await on.screen.press("Model and mode: a·Ask");
     await on.screen.settle();
     return on.screen.place.querySelector("dialog") as HTMLElement;
@@ -123,6 +123,9 @@ describe("a folder with settings of its own", () => {
     digest: "d1",
     files: [".towline/commands/review.md"],
     rules: ["allow run_program make *"],
+    contents: [
+      { path: ".towline/commands/review.md", text: "Read <b>all</b>\u202e of it.", shown: "cut" },
+    ],
   };
 
   // rules: A5.51
@@ -135,6 +138,8 @@ describe("a folder with settings of its own", () => {
     const sheet = on.screen.place.querySelector("dialog") as HTMLElement;
     expect(sheet.textContent).toContain(".towline/commands/review.md");
     expect(sheet.textContent).toContain("allow run_program make *");
+    expect(sheet.querySelector("pre")?.textContent).toBe("Read <b>all</b>⟨U+202E⟩ of it.");
+    expect(sheet.textContent).toContain("read the rest in the folder");
     await on.screen.press("Trust these files", sheet);
     await on.screen.settle();
     expect(on.screen.server.to(TRUST).at(-1)?.body).toEqual({ digest: "d1" });

@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
 import { access } from "../src/state/account.ts";
-import { outbox, sendText } from "../src/state/outbox.ts";
-import { choose } from "../src/state/preferences.ts";
 import { models, providers } from "../src/state/providers.ts";
 import { ModelsSection } from "../src/ui/settings/ModelsSection.tsx";
 import { json, problem } from "./fake_server.ts";
@@ -121,12 +119,13 @@ test("a test tells of each key whether it works, and why not", async () => {
   expect(on.screen.find(".verdicts").textContent).toBe("Fails. No answer.");
 });
 
-test("who may not see keys still chooses a model; a server without keys says so", async () => {
+test("who may not see keys sees the model of new chats and cannot change it", async () => {
   on.screen.server.on("GET /api/providers", () => problem(403, "forbidden"));
   on.screen.server.on("GET /api/models", () => json(MODELS));
   await on.screen.show(ModelsSection);
   expect(on.screen.text).toContain("Only an admin of this server can see and change keys.");
   expect(on.screen.place.querySelectorAll("option").length).toBe(3);
+  expect(on.screen.find<HTMLSelectElement>("select").disabled).toBe(true);
 });
 
 test("what cannot be loaded is asked for again by a tap", async () => {
@@ -140,19 +139,51 @@ test("what cannot be loaded is asked for again by a tap", async () => {
   expect(on.screen.text).toContain("Acme");
 });
 
-test("the model that is chosen for this device begins new chats", async () => {
+test("the model of new chats is chosen on the server, for all devices", async () => {
   await show();
+  on.screen.server.on("PUT /api/models/default", ({ body }) => {
+    on.screen.server.on("GET /api/models", () => json({ ...MODELS, default: "bare/two" }));
+    return json(body);
+  });
   await on.screen.choose("select", "bare/two");
-  expect(localStorage.getItem("towline.model")).toBe("bare/two");
-  on.screen.server.on("POST /api/sessions", () => problem(409, "rejected"));
-  sendText(null, "Hi");
-  await on.screen.settle();
-  expect(on.screen.server.to("/api/sessions")[0]?.body).toMatchObject({ model: "bare/two" });
-  choose("model", "");
-  sendText(null, "Ho");
-  await on.screen.settle();
-  expect(on.screen.server.to("/api/sessions")[1]?.body).not.toHaveProperty("model");
-  outbox.value = [];
+  expect(on.screen.server.to("/api/models/default")[0]?.body).toEqual({ model: "bare/two" });
+  expect(on.screen.find<HTMLSelectElement>("select").value).toBe("bare/two");
+  on.screen.server.on("PUT /api/models/default", () =>
+    problem(422, "rejected", { detail: "Change it in config.toml." }),
+  );
+  await on.screen.choose("select", "");
+  expect(on.screen.server.to("/api/models/default")[1]?.body).toEqual({ model: null });
+  expect(on.screen.find("[role=alert]").textContent).toBe("Change it in config.toml.");
+});
+
+test("a sign-in opens a page, and ends with the address that is pasted", async () => {
+  const able = { ...ACME, can_sign_in: true };
+  on.screen.server
+    .on("GET /api/models", () => json(MODELS))
+    .on("GET /api/providers", () => json({ providers: [able] }))
+    .on("POST /api/providers/acme/sign-in", () =>
+      json({ url: "https://acme.example/consent", expires_at: "2999-01-01T00:00:00.000Z" }),
+    );
+  await on.screen.show(ModelsSection);
+  await on.screen.unfold();
+  await on.screen.press("Begin");
+  expect(on.screen.server.to("/api/providers/acme/sign-in")[0]?.body).toEqual({
+    client_id: null,
+    client_secret: null,
+    project: null,
+  });
+  expect(on.screen.find<HTMLAnchorElement>("a.button").href).toBe("https://acme.example/consent");
+  on.screen.server.on("POST /api/providers/acme/sign-in/finish", () =>
+    problem(409, "conflict", { detail: "Nobody has consented so far." }),
+  );
+  await on.screen.press("Finish");
+  expect(on.screen.find("[role=alert]").textContent).toContain("changed");
+  on.screen.server.on("POST /api/providers/acme/sign-in/finish", () =>
+    json({ ...able, signed_in: true }),
+  );
+  await on.screen.press("Finish");
+  expect(on.screen.text).not.toContain("Sign in at");
+  expect(on.screen.text).toContain("Signed in");
 });
 
 // rules: W30

@@ -1,7 +1,9 @@
 """The session service as a part of another web app, with that app's users."""
 
 import asyncio
+import os
 import re
+import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Mount
 
 from towline_agent.testing import ScriptedProvider
+from towline_agent.workspaces.scratch import make_scratch
 from towline_protocol import (
     AREAS,
     Capabilities,
@@ -338,3 +341,27 @@ async def test_without_an_outer_app_s_word_it_has_users_of_its_own(tmp_path: Pat
         assert "`POST /api/auth/login`" in refused.detail
         wrong = await client.ask("POST", "/api/auth/login", Login(password="correct horse"))
         assert wrong.read(Problem).reason == "wrong_password"
+
+
+async def test_scratch_folders_go_with_the_last_app_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ours = tmp_path / f"towline-{os.geteuid()}"
+    left = ours / "left-by-one-that-was-killed"
+    left.mkdir(parents=True, mode=0o700)
+    ours.chmod(0o700)
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    async with _mounted(_app(first, ScriptedProvider("one"))):
+        assert left.name not in _names(ours)
+        place = Path(make_scratch("/project"))
+        async with _mounted(_app(second, ScriptedProvider("two"))):
+            assert place.name in _names(ours)
+        assert place.name in _names(ours)
+    assert not _names(ours)
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}

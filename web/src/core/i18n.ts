@@ -44,7 +44,7 @@ export function pickLanguage(preferred: readonly string[]): Language {
 
 /** Chooses the language of all texts made from now on; English is always there. */
 export async function chooseWords(language: Language): Promise<void> {
-  book = language === "zh" ? (await import("./words.zh.ts")).ZH : english;
+  book = language === "zh" ? (await import("./words.zh.ts")).BOOK : english;
   current = language;
 }
 
@@ -62,4 +62,9 @@ export function t(word: Word, gaps?: Record<string, string | number>): string {
 /** A text whose name is put together at run time; nothing when there is no such text. */
 export function tMaybe(word: string, gaps?: Record<string, string | number>): string | undefined {
   return Object.hasOwn(book, word) ? t(word as Word, gaps) : undefined;
+}
+
+/** What is said of a fault in place of the server's own words; nothing when these must do. */
+export function said(fault?: { reason?: string | null; code: string } | null): string | undefined {
+  return fault ? (tMaybe(`said.${fault.reason}`) ?? tMaybe(`said.${fault.code}`)) : undefined;
 }

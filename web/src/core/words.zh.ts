@@ -2,6 +2,7 @@ import type { Word } from "./i18n.ts";
 import { ZH_CODE } from "./words.zh.code.ts";
 import { ZH_DEVICE } from "./words.zh.device.ts";
 import { ZH_PUSH } from "./words.zh.push.ts";
+import { SAID } from "./words.zh.said.ts";
 import { ZH_SETTINGS } from "./words.zh.settings.ts";
 
 /** Simplified Chinese. */
@@ -81,11 +82,6 @@ export const ZH: Record<Word, string> = {
   "chat.agent": "智能体",
   "chat.log": "对话",
   "chat.empty": "想看点什么？",
-  "chat.empty.lead":
-    "智能体可以在它的文件夹里读取文件、列出目录、运行程序。改动任何东西之前都会先询问。",
-  "chat.suggest.files": "这个文件夹里有什么？",
-  "chat.suggest.readme": "读一下 README，用三句话总结。",
-  "chat.suggest.disk": "运行程序 uptime，告诉我它的输出。",
   "chat.since": "{time} 之后的新消息",
   "chat.older": "更早的消息",
   "chat.latest": "新消息",
@@ -226,3 +222,6 @@ export const ZH: Record<Word, string> = {
   "ask.note": "拒绝时附言",
   "ask.skip": "跳过（智能体决定）",
 };
+
+/** With what the server says. */
+export const BOOK: Record<Word, string> = { ...ZH, ...SAID };

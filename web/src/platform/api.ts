@@ -1,6 +1,6 @@
 /** Requests to the server: one call for each operation of the contract. */
 
-import { t, tMaybe } from "../core/i18n.ts";
+import { said, t, tMaybe } from "../core/i18n.ts";
 import { addShapes, readAs } from "../protocol/events.ts";
 import {
   CONTRACT_HEADER,
@@ -122,7 +122,10 @@ async function readProblem(response: Response): Promise<ApiFault> {
   // An empty 444 is how a server with silent errors says 401.
   const code = problem?.code ?? (status === 401 || status === 444 ? "unauthorized" : "http");
   const message =
-    tMaybe(`error.${code}`, { status }) ?? problem?.detail ?? t("error.http", { status });
+    said(problem) ??
+    tMaybe(`error.${code}`, { status }) ??
+    problem?.detail ??
+    t("error.http", { status });
   const again = problem ? problem.retry === "same_request" : !ours || status >= 500;
   const afterMs = Math.max(retryAfterMs(response), (problem?.retry_after_s ?? 0) * 1000);
   const reason = problem?.reason ?? "";

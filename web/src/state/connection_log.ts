@@ -24,7 +24,9 @@ export function noteLink(session: string, state: LinkState, atMs: number): void 
   const { phase, attempt, failures, failed } = state;
   const known = connectionLog.peek();
   const last = known.at(-1);
-  if (last && last.session === session && last.phase === phase && last.attempt === attempt) return;
+  // An attempt that changes nothing else is no news.
+  const isSame = last?.phase === phase && last.failures === failures && last.failed === failed;
+  if (isSame && last.session === session) return;
   const entry = { atMs, session, phase, attempt, failures, failed };
   connectionLog.value = [...known, entry].slice(-MOST);
 }

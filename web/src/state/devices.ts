@@ -1,20 +1,14 @@
 /** What is let in as this user: paired devices, logins, tokens of programs. */
 
 import { signal } from "@preact/signals";
-import { ApiFault, call } from "../platform/api.ts";
+import { call } from "../platform/api.ts";
 import type { Pairing, TokenInfo } from "../protocol/types.gen.ts";
-import { signOut } from "./account.ts";
-
-/** How a list came to be. */
-export type Loading<Value> =
-  | { state: "loading" }
-  | { state: "failed"; message: string }
-  | { state: "ready"; value: Value };
+import { type Load, loadOf } from "./providers.ts";
 
 /** The devices, this one first and then those that were used last. */
-export const devices = signal<Loading<readonly TokenInfo[]>>({ state: "loading" });
+export const devices = signal<Load<readonly TokenInfo[]>>({ state: "loading" });
 /** The code that was made for another device, if one was. */
-export const pairing = signal<Loading<Pairing> | null>(null);
+export const pairing = signal<Load<Pairing> | null>(null);
 
 /** Those that were used last stand first; this one before all. */
 export function sortDevices(tokens: readonly TokenInfo[]): TokenInfo[] {
@@ -24,24 +18,17 @@ export function sortDevices(tokens: readonly TokenInfo[]): TokenInfo[] {
   });
 }
 
-async function ask<Value>(request: () => Promise<Value>): Promise<Loading<Value>> {
-  try {
-    return { state: "ready", value: await request() };
-  } catch (error) {
-    if (!(error instanceof ApiFault)) throw error;
-    if (error.code === "unauthorized") signOut(true);
-    return { state: "failed", message: error.message };
-  }
-}
+/** The list as the server has it now. */
+const read = () => loadOf(call("list_tokens").then(({ tokens }) => sortDevices(tokens)));
 
 /** Reads the list. */
 export async function loadDevices(): Promise<void> {
-  devices.value = await ask(async () => sortDevices((await call("list_tokens")).tokens));
+  devices.value = await read();
 }
 
 /** Lets a device in no more; tells what was wrong when it could not be done. */
 export async function revokeDevice(token: string): Promise<string | null> {
-  const done = await ask(() => call("revoke_token", { path: { token } }));
+  const done = await loadOf(call("revoke_token", { path: { token } }));
   // Whatever came of it, the list says how it is now.
   await loadDevices();
   return done.state === "failed" ? done.message : null;
@@ -50,13 +37,13 @@ export async function revokeDevice(token: string): Promise<string | null> {
 /** Makes a code for another device; the one before stays good until its own end. */
 export async function makePairing(): Promise<void> {
   pairing.value = { state: "loading" };
-  pairing.value = await ask(() => call("pair"));
+  pairing.value = await loadOf(call("pair"));
 }
 
 /** Looks whether somebody came in meanwhile: then the code is used up, and the list says who. */
 export async function lookForNewDevice(): Promise<void> {
   const before = devices.peek();
-  const now = await ask(async () => sortDevices((await call("list_tokens")).tokens));
+  const now = await read();
   // What cannot be asked now is asked again.
   if (before.state !== "ready" || now.state !== "ready") return;
   const known = new Set(before.value.map(({ id }) => id));

@@ -15,11 +15,10 @@ import {
 } from "../core/outbox.ts";
 import { ApiFault, type CallOptions, call, type OperationName } from "../platform/api.ts";
 import { nowMs } from "../platform/clock.ts";
-import type { Operations, PromptBlock, SessionView } from "../protocol/types.gen.ts";
+import type { CreateSession, Operations, PromptBlock, SessionView } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
 import { go, route } from "./router.ts";
 import { putSession } from "./sessions.ts";
-import { readSetting } from "./settings.ts";
 
 /** One prompt on its way. */
 export interface PromptEntry extends Entry {
@@ -32,10 +31,18 @@ export interface PromptEntry extends Entry {
   readonly turn?: string | undefined;
   /** `steer` to reach the running turn; usually it waits for its end. */
   readonly when?: string | undefined;
+  /** What the session is made of that it begins. */
+  readonly wish: Wish;
 }
 
 /** How a prompt is said, when not as usual. */
 export type Manner = Pick<PromptEntry, "turn" | "when">;
+
+/** What a new session is made of; what is left out the server chooses. */
+export type Wish = Pick<CreateSession, "cwd" | "model" | "mode">;
+
+/** What the next one is. */
+export const wish = signal<Wish>({});
 
 /** All prompts that the log does not hold yet, oldest first. */
 export const outbox = signal<readonly PromptEntry[]>([]);
@@ -60,7 +67,7 @@ export function makePrompt(
   blocks: readonly PromptBlock[] = [],
   manner: Manner = {},
 ): PromptEntry {
-  return { ...makeEntry(key), session, text, blocks, ...manner };
+  return { ...makeEntry(key), session, text, blocks, wish: wish.peek(), ...manner };
 }
 
 function put(entry: PromptEntry): void {
@@ -210,10 +217,11 @@ async function prompt(entry: PromptEntry, session: string, signal: AbortSignal):
 /** Makes the session with its first prompt, and goes there unless the reader went elsewhere. */
 async function begin(first: PromptEntry, signal: AbortSignal): Promise<void> {
   const { key, text } = first;
-  const model = readSetting("model");
-  const body = { prompt: contentOf(first), key, ...(model && { model }) };
+  const body = { ...first.wish, prompt: contentOf(first), key };
   const made = await call("create_session", { key, body, signal });
   putSession(made);
+  // The folder is kept: the next session is likely about the same things.
+  wish.value = { cwd: first.wish.cwd ?? null };
   // From here on the entry belongs to the session: it is shown there until the log holds it.
   drafts.accepted(null, text);
   const entry = find(key);

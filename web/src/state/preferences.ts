@@ -6,8 +6,6 @@ import { readSetting, type SettingName, writeSetting } from "./settings.ts";
 /** The smallest, the usual and the largest text, in percent of the browser's own. */
 export const TEXT_SIZES = { least: 90, usual: 100, most: 130, step: 5 } as const;
 
-/** The model of new chats begun here; empty for the server's. */
-export const model = signal(readSetting("model") ?? "");
 /** `send`, `line`, or empty for what the pointer suggests: a finger makes a line. */
 export const enterKey = signal(readSetting("enter") ?? "");
 /** `off` when the view stays where it is while an answer grows. */
@@ -16,12 +14,9 @@ export const follow = signal(readSetting("follow") ?? "");
 export const textSize = signal(Number(readSetting("text_size")) || TEXT_SIZES.usual);
 
 /** Chooses one of them, and keeps it; empty for what is usual. */
-export function choose(
-  name: Extract<SettingName, "model" | "enter" | "follow">,
-  value: string,
-): void {
+export function choose(name: Extract<SettingName, "enter" | "follow">, value: string): void {
   writeSetting(name, value || null);
-  ({ model, enter: enterKey, follow })[name].value = value;
+  ({ enter: enterKey, follow })[name].value = value;
 }
 
 /** Chooses a size of the text, and shows it at once. */

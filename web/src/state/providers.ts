@@ -4,9 +4,12 @@ import { signal } from "@preact/signals";
 import { ApiFault, call } from "../platform/api.ts";
 import type {
   ChangeProvider,
+  FinishSignIn,
   ModelList,
   ProviderInfo,
   ProviderTest,
+  SignInStarted,
+  StartSignIn,
 } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
 
@@ -48,6 +51,14 @@ export async function loadProviders(): Promise<void> {
   ]);
 }
 
+/** Chooses the model of new chats for all devices; tells why not when it was not done. */
+export async function chooseDefault(model: string | null): Promise<string | null> {
+  const done = await loadOf(call("set_default_model", { body: { model } }));
+  // Whatever came of it, the list says how it is now.
+  await loadModels();
+  return done.state === "failed" ? done.message : null;
+}
+
 function put(row: ProviderInfo): void {
   const known = providers.peek();
   if (known.state !== "ready") return;
@@ -66,6 +77,19 @@ export async function changeProvider(
 /** Forgets all that is kept for a provider; tells why not when it was not done. */
 export async function removeProvider(provider: string): Promise<string | null> {
   return putOr(call("remove_provider", { path: { provider } }));
+}
+
+/** Begins a sign-in. */
+export async function startSignIn(
+  provider: string,
+  body: StartSignIn,
+): Promise<Load<SignInStarted>> {
+  return loadOf(call("start_sign_in", { path: { provider }, body }));
+}
+
+/** Ends one with where the browser ended; tells why not when it was not done. */
+export async function finishSignIn(provider: string, body: FinishSignIn): Promise<string | null> {
+  return putOr(call("finish_sign_in", { path: { provider }, body }));
 }
 
 async function putOr(request: Promise<ProviderInfo>): Promise<string | null> {

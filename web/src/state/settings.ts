@@ -16,7 +16,6 @@ export type SettingName =
   | "text_size"
   | "enter"
   | "follow"
-  | "model"
   | "server_name"
   | "user"
   | "left"

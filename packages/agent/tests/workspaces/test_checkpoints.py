@@ -236,6 +236,22 @@ async def test_commands_are_listed_with_the_kept_files_that_they_changed(stage: 
 
 
 @pytest.mark.rules("A5.74")
+async def test_a_command_for_a_shell_is_told_without_the_shell(stage: Stage) -> None:
+    turn = stage.turn("trn_1")
+
+    async def started(process: Process) -> None:
+        del process
+
+    for argv in (("sh", "-c", "echo a; echo b"), ("sh", "-c", "echo $0", "x")):
+        await turn.run(argv, timeout_s=30, on_start=started, on_output=lambda text: None)
+    [kept] = stage.checkpoints.turns(SESSION)
+    assert kept.unkept == (
+        "what the command did: echo a; echo b",
+        "what the command did: sh -c 'echo $0' x",
+    )
+
+
+@pytest.mark.rules("A5.74")
 async def test_a_turn_that_only_ran_a_command_is_listed(stage: Stage) -> None:
     keeper = stage.keeper("trn_1")
     assert keeper.ended(keeper.ran("make")) == ()

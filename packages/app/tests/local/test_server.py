@@ -16,7 +16,7 @@ from towline.local.errors import (
     ModelServerFailed,
     ModelUnreadable,
 )
-from towline.local.server import TEMPLATE, LocalModel, check_engine, serve_model
+from towline.local.server import TEMPLATE, LocalModel, Work, check_engine, serve_model
 from towline.local.testing import small_model
 
 BOUND_S = 20.0
@@ -237,3 +237,15 @@ def test_a_parent_that_is_killed_while_the_model_loads_leaves_no_server_behind(
     command = [sys.executable, "-c", PARENT, str(model)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert ends_with(parent, int((tmp_path / "hangs").read_text(encoding="utf-8")))
+
+
+async def test_what_the_model_does_now_can_be_asked(model: Path) -> None:
+    async with asyncio.timeout(BOUND_S), serve_model(model, FACTS) as running:
+        work = await running.look()
+    assert work == Work(busy=True, read_tokens=800, prompt_tokens=2000, written_tokens=3)
+
+
+async def test_an_engine_that_does_not_say_what_it_does_is_no_failure(model: Path) -> None:
+    write_steering(model, "odd")
+    async with asyncio.timeout(BOUND_S), serve_model(model, FACTS) as running:
+        assert await running.look() is None

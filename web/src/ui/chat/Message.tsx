@@ -1,5 +1,5 @@
 import { Component } from "preact";
-import { t, tMaybe } from "../../core/i18n.ts";
+import { said, t, tMaybe } from "../../core/i18n.ts";
 import { visible, visibleName } from "../../core/visible.ts";
 import type { Block, Mark, Thinking } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
@@ -182,7 +182,7 @@ function MarkLine({ chat, turn, time, mark }: EntryProps & { mark: Mark }) {
         <Icon name="alert" />
         {label}
       </p>
-      <p>{text}</p>
+      <p>{said(fault) ?? text}</p>
       {fault?.retry === "same_request" && (
         <p class="quiet">
           {fault.retry_after_s

@@ -1,12 +1,14 @@
-import { t, type Word } from "../../core/i18n.ts";
-import { outbox, sendText } from "../../state/outbox.ts";
+import { t } from "../../core/i18n.ts";
+import { outbox } from "../../state/outbox.ts";
 import { lazy } from "../base/lazy.tsx";
 import { AppShell } from "../shell/AppShell.tsx";
 import { Composer } from "./Composer.tsx";
 
 const PendingEntry = lazy(async () => (await import("./Pending.tsx")).PendingEntry);
 
-const SUGGESTIONS: Word[] = ["chat.suggest.files", "chat.suggest.readme", "chat.suggest.disk"];
+/** What the server proposes, and what the chat will have. */
+export const Suggestions = lazy(async () => (await import("../dock/Start.tsx")).Suggestions);
+export const StartChips = lazy(async () => (await import("../dock/Start.tsx")).StartChips);
 
 /** A session that is yet to begin: it is made with its first prompt. */
 export function NewChatPage() {
@@ -18,7 +20,10 @@ export function NewChatPage() {
           <div class="log">
             <div class="column">
               {pending.length === 0 ? (
-                <Welcome />
+                <div class="welcome">
+                  <h2>{t("chat.empty")}</h2>
+                  <Suggestions />
+                </div>
               ) : (
                 pending.map((entry) => <PendingEntry key={entry.key} entry={entry} />)
               )}
@@ -26,27 +31,10 @@ export function NewChatPage() {
           </div>
         </div>
         <div class="dock">
+          <StartChips />
           <Composer key="new" session={null} chat={null} />
         </div>
       </main>
     </AppShell>
-  );
-}
-
-function Welcome() {
-  return (
-    <div class="welcome">
-      <h2>{t("chat.empty")}</h2>
-      <p class="quiet">{t("chat.empty.lead")}</p>
-      <ul class="suggestions">
-        {SUGGESTIONS.map((word) => (
-          <li key={word}>
-            <button type="button" class="suggestion" onClick={() => sendText(null, t(word))}>
-              {t(word)}
-            </button>
-          </li>
-        ))}
-      </ul>
-    </div>
   );
 }

@@ -1,10 +1,13 @@
 import "../../core/words.later.ts";
+import { useEffect } from "preact/hooks";
 import { t, tMaybe } from "../../core/i18n.ts";
 import { formatSpan, leftMs } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import type { SessionView } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
+import { watchLocalModel } from "../../state/local_model.ts";
 import { useNow } from "../hooks/useNow.ts";
+import { localText } from "./LocalLine.tsx";
 
 /** What the turn does at this moment, in a few words. */
 export function activityOf(view: SessionView): string {
@@ -27,19 +30,26 @@ function runningOf({ open_calls }: SessionView): string {
 export function WorkingLine({ chat }: { chat: Chat }) {
   const turn = chat.turn.value;
   const now = useNow(turn !== null);
-  if (!turn) return null;
-  const elapsed = now + chat.clockAheadMs.value - Date.parse(turn.started);
-  const { waiting } = chat.current.value;
+  const view = chat.current.value;
+  const { waiting, model } = view;
+  const busy = turn !== null;
   // Else `until` is only when it is given up.
   const isTimed = waiting?.reason === "rate_limit" || waiting?.reason === "retry";
   const left = isTimed ? leftMs(waiting.until, now, chat.clockAheadMs.value) : 0;
+  useEffect(() => (busy ? watchLocalModel(model) : undefined), [busy, model]);
+  if (!turn) return null;
+  const elapsed = now + chat.clockAheadMs.value - Date.parse(turn.started);
+  const coming = waiting?.reason === "model_loading";
   const isStopping = chat.stopping.value === turn.id;
-  const running = isStopping ? "" : runningOf(chat.current.value);
+  const running = isStopping ? "" : runningOf(view);
+  // What a tool does is no news of the model.
+  const local = running ? "" : localText();
   return (
     <p class="activity">
       <span class="ring" aria-hidden="true" />
-      <span>{isStopping ? t("turn.stopping") : activityOf(chat.current.value)}</span>
+      <span>{isStopping ? t("turn.stopping") : (coming && local) || activityOf(view)}</span>
       <span class="quiet">· {formatSpan(elapsed)}</span>
+      {local && !coming && <span class="quiet">· {local}</span>}
       {running && <span class="activity-now">· {running}</span>}
       {left > 0 && (
         <span class="quiet">

@@ -7,6 +7,7 @@ import { visible } from "../../core/visible.ts";
 import type { PromptBlock } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { settleShared, shared } from "../../state/shared.ts";
+import { startComplaint, startModel } from "../../state/start.ts";
 import { editing } from "../chat/editing.ts";
 import { editOwn } from "../turn/OwnFooter.tsx";
 import { AttachedList } from "./AttachedList.tsx";
@@ -58,7 +59,7 @@ export function ComposerTools(props: ComposerToolsProps) {
   useEffect(() => {
     handle.current = {
       key: (event) => palette.key(event) || editLast(event, chat, text, count),
-      slash: (asked) => chat !== null && count === 0 && slash(chat, asked),
+      slash: (asked) => count === 0 && slash(chat, asked),
       take: () => attachments.take(),
     };
   });
@@ -73,7 +74,10 @@ export function ComposerTools(props: ComposerToolsProps) {
     <>
       <Palette palette={palette} />
       <AttachMenu onFiles={(files) => attachments.add(files)} />
-      <AttachedList attachments={attachments} />
+      <AttachedList
+        attachments={attachments}
+        model={chat ? chat.current.value.model : startModel.value}
+      />
       {waits && (
         <SharedSheet
           shared={waits}
@@ -111,12 +115,13 @@ function editLast(event: KeyboardEvent, chat: Chat | null, text: string, count: 
 }
 
 /** Begins a command; what was typed comes back when it is not done. */
-function slash(chat: Chat, text: string): boolean {
+function slash(chat: Chat | null, text: string): boolean {
   if (!readSlash(text)) return false;
-  chat.complaint.value = null;
+  const told = chat ? chat.complaint : startComplaint;
+  told.value = null;
   void runSlash(chat, text).then((complaint) => {
-    chat.complaint.value = complaint;
-    if (complaint !== null) editing.value = { session: chat.session, text };
+    told.value = complaint;
+    if (complaint !== null) editing.value = { session: chat?.session ?? null, text };
   });
   return true;
 }

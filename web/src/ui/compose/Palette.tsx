@@ -5,7 +5,8 @@ import { t } from "../../core/i18n.ts";
 import { complete, type Token, tokenAt } from "../../core/token.ts";
 import { visible } from "../../core/visible.ts";
 import { ApiFault, call } from "../../platform/api.ts";
-import { isCarried, readCommands } from "./slash.ts";
+import { inFolder } from "../../state/start.ts";
+import { findCarried } from "./slash.ts";
 
 /** Choices that are shown at once. */
 const MOST = 8;
@@ -40,7 +41,7 @@ export function usePalette({ session, text, field, onText }: PaletteProps): Pale
   const caret = useCaret(field, text);
   const [closedAt, setClosedAt] = useState("");
   const [chosen, setChosen] = useState(0);
-  const typed = session === null ? null : tokenAt(text, caret);
+  const typed = tokenAt(text, caret);
   const name = typed ? `${typed.kind} ${typed.from} ${typed.word}` : "";
   const token = name !== "" && name !== closedAt ? typed : null;
   const choices = useChoices(session, token);
@@ -112,10 +113,12 @@ function useChoices(session: string | null, token: Token | null): readonly Choic
   const word = token?.word ?? "";
   useEffect(() => {
     setChoices(null);
-    if (session === null || !kind) return;
+    if (!kind) return;
     const asking = new AbortController();
     const ask = async (): Promise<readonly Choice[]> => {
       if (kind === "path") return findPaths(session, word, asking.signal);
+      // Another folder has other commands.
+      if (session === null) commands.current = null;
       commands.current ??= findCommands(session);
       return (await commands.current).filter(({ name }) => name.startsWith(word));
     };
@@ -137,18 +140,20 @@ function useChoices(session: string | null, token: Token | null): readonly Choic
   return choices;
 }
 
-async function findCommands(session: string): Promise<readonly Choice[]> {
-  const found = (await readCommands(session)).filter(isCarried);
-  return found.map(({ name, about }) => ({ name, about }));
+async function findCommands(session: string | null): Promise<readonly Choice[]> {
+  return (await findCarried(session)).map(({ name, about }) => ({ name, about }));
 }
 
 async function findPaths(
-  session: string,
+  session: string | null,
   prefix: string,
   signal: AbortSignal,
 ): Promise<readonly Choice[]> {
   const query = { prefix, limit: MOST };
-  const { paths } = await call("list_paths", { path: { session }, query, signal });
+  const { paths } =
+    session === null
+      ? await call("list_start_paths", { query: { ...query, ...inFolder() }, signal })
+      : await call("list_paths", { path: { session }, query, signal });
   return paths.map((name) => ({ name, about: "" }));
 }
 

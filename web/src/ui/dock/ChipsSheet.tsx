@@ -1,44 +1,51 @@
 import "../../core/words.code.ts";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { localeNow, t, tMaybe } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
-import { ApiFault, call } from "../../platform/api.ts";
-import type { Capabilities, ModelList, SessionView } from "../../protocol/types.gen.ts";
-import type { Chat } from "../../state/chat.ts";
-import { complaintOf, deliver, newKey } from "../../state/outbox.ts";
+import { call } from "../../platform/api.ts";
+import type { SessionView } from "../../protocol/types.gen.ts";
+import { loadModels, loadOf, models } from "../../state/providers.ts";
 import { Sheet } from "../base/Sheet.tsx";
 
 /** Models that are listed at once; a search finds the others. */
 const MOST = 60;
 
-/** The session's model and mode, and what it has used. */
-export function ChipsSheet({ chat, onClose }: { chat: Chat; onClose: () => void }) {
+interface ChipsSheetProps {
+  model: string;
+  mode: string;
+  /** The session; nothing for one that is yet to begin. */
+  view?: SessionView;
+  children?: ComponentChildren;
+  /** Tells why a change was not taken. */
+  onChange: (change: { model?: string; mode?: string }) => Promise<string | null>;
+  onClose: () => void;
+}
+
+/** A session's model and mode, and what it has used. */
+export function ChipsSheet(props: ChipsSheetProps) {
+  const { model, mode, view, children, onChange, onClose } = props;
   const [complaint, setComplaint] = useState("");
-  const view = chat.current.value;
   const change = async (body: { model?: string; mode?: string }): Promise<void> => {
     setComplaint("");
-    const said = deliver("update_session", {
-      path: { session: chat.session },
-      key: newKey(),
-      body,
-    });
-    const problem = await complaintOf(said);
-    if (problem !== null) setComplaint(t("chips.refused", { message: visible(problem) }));
+    const message = await onChange(body);
+    if (message !== null) setComplaint(t("chips.refused", { message: visible(message) }));
   };
   return (
     <Sheet title={t("chips.label")} onClose={onClose}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys */}
       <div class="sheet-scroll" tabIndex={0}>
-        <Modes mode={view.mode} onChoose={(mode) => void change({ mode })} />
-        <Models model={view.model} onChoose={(model) => void change({ model })} />
-        <Used view={view} />
+        {children}
+        <Modes mode={mode} onChoose={(next) => void change({ mode: next })} />
+        <Models model={model} onChoose={(next) => void change({ model: next })} />
+        {view && <Used view={view} />}
       </div>
       {complaint && (
         <p class="complaint" role="alert">
           {complaint}
         </p>
       )}
-      <p class="quiet">{t("chips.next")}</p>
+      {view && <p class="quiet">{t("chips.next")}</p>}
     </Sheet>
   );
 }
@@ -49,8 +56,12 @@ interface ModesProps {
 }
 
 function Modes({ mode, onChoose }: ModesProps) {
-  const [offer] = useAnswer(() => call("capabilities"));
-  const modes = offer?.modes ?? [mode];
+  const [modes, setModes] = useState<readonly string[]>([mode]);
+  useEffect(() => {
+    void loadOf(call("capabilities")).then((offer) => {
+      if (offer.state === "ready") setModes(offer.value.modes);
+    });
+  }, []);
   return (
     <fieldset class="picks">
       <legend class="label">{t("chips.mode")}</legend>
@@ -71,8 +82,10 @@ interface ModelsProps {
 
 function Models({ model, onChoose }: ModelsProps) {
   const [sought, setSought] = useState("");
-  const [offer, fault, again] = useAnswer(() => call("list_models"));
-  const names = [...new Set([model, ...(offer?.models.map((one) => one.model) ?? [])])];
+  const offer = models.value;
+  useEffect(() => void loadModels(), []);
+  const listed = offer.state === "ready" ? offer.value.models : [];
+  const names = [...new Set([model, ...listed.map((one) => one.model)])];
   const found = names.filter((name) => name.toLowerCase().includes(sought.trim().toLowerCase()));
   return (
     <fieldset class="picks">
@@ -98,12 +111,12 @@ function Models({ model, onChoose }: ModelsProps) {
           <span class="change-path">{visible(name)}</span>
         </label>
       ))}
-      {!offer && !fault && <p class="quiet">{t("chips.loading")}</p>}
+      {offer.state === "loading" && <p class="quiet">{t("chips.loading")}</p>}
       {found.length === 0 && <p class="quiet">{t("palette.none")}</p>}
-      {fault && (
+      {offer.state === "failed" && (
         <p class="complaint" role="alert">
-          {t("chips.failed", { message: visible(fault) })}{" "}
-          <button type="button" class="link-button" onClick={again}>
+          {t("chips.failed", { message: visible(offer.message) })}{" "}
+          <button type="button" class="link-button" onClick={() => void loadModels()}>
             {t("retry")}
           </button>
         </p>
@@ -137,28 +150,4 @@ function Used({ view: { usage, cost, context } }: { view: SessionView }) {
       )}
     </section>
   );
-}
-
-/** An answer of the server, why there is none, and a way to ask again. */
-function useAnswer<Answer extends Capabilities | ModelList>(
-  ask: () => Promise<Answer>,
-): [Answer | null, string, () => void] {
-  const [answer, setAnswer] = useState<Answer | null>(null);
-  const [fault, setFault] = useState("");
-  const [tries, setTries] = useState(0);
-  useEffect(() => {
-    let left = false;
-    setFault("");
-    ask().then(
-      (found) => left || setAnswer(() => found),
-      (error: unknown) => {
-        if (!(error instanceof ApiFault)) throw error;
-        if (!left) setFault(error.message);
-      },
-    );
-    return () => {
-      left = true;
-    };
-  }, [tries]);
-  return [answer, fault, () => setTries(tries + 1)];
 }

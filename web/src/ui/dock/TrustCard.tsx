@@ -1,11 +1,12 @@
 import "../../core/words.code.ts";
 import { useEffect, useState } from "preact/hooks";
-import { t } from "../../core/i18n.ts";
+import { t, tMaybe } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import { ApiFault, call } from "../../platform/api.ts";
-import type { TrustInfo } from "../../protocol/types.gen.ts";
+import type { TrustFile, TrustInfo } from "../../protocol/types.gen.ts";
 import { complaintOf } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
+import { Icon } from "../base/Icon.tsx";
 import { Sheet } from "../base/Sheet.tsx";
 
 /** What a person does not want to be asked about again until the page is loaded anew. */
@@ -87,7 +88,7 @@ function TrustSheet({ session, found, onChange, onClose }: TrustSheetProps) {
       <div class="sheet-scroll" tabIndex={0}>
         <p>{t("trust.lead")}</p>
         <p class="path">{visible(found.folder)}</p>
-        <Listed label={t("trust.files")} lines={found.files ?? []} />
+        <Contents files={found.files ?? []} contents={found.contents ?? []} />
         <Listed label={t("trust.rules")} lines={found.rules ?? []} />
         {problems.map((problem) => (
           <p key={problem} class="complaint">
@@ -107,6 +108,35 @@ function TrustSheet({ session, found, onChange, onClose }: TrustSheetProps) {
         </Button>
       </div>
     </Sheet>
+  );
+}
+
+/** The files; what is known of one opens with a tap. */
+function Contents({
+  files,
+  contents,
+}: {
+  files: readonly string[];
+  contents: readonly TrustFile[];
+}) {
+  const known = new Map(contents.map((one) => [one.path, one]));
+  return (
+    <>
+      <h3 class="label">{t("trust.files")}</h3>
+      {files.map((path) => {
+        const { text = "", shown = "cut" } = known.get(path) ?? {};
+        return (
+          <details key={path} class="plan" open={contents.length === 1}>
+            <summary>
+              <Icon name="chevron" />
+              <span class="path">{visible(path)}</span>
+            </summary>
+            {text && <pre class="whole">{visible(text)}</pre>}
+            {shown !== "whole" && <p class="quiet">{tMaybe(`trust.${shown}`) ?? visible(shown)}</p>}
+          </details>
+        );
+      })}
+    </>
   );
 }
 

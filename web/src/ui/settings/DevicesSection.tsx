@@ -17,7 +17,10 @@ const KINDS: Record<string, Word> = {
 /** What is let in as this user, and how to let another device in. */
 export function DevicesSection() {
   useEffect(() => {
-    void loadDevices();
+    const look = (): void => void loadDevices();
+    look();
+    addEventListener("focus", look);
+    return () => removeEventListener("focus", look);
   }, []);
   return (
     <>

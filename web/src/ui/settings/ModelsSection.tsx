@@ -1,10 +1,9 @@
 import "../../core/words.settings.ts";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import type { ModelList, ProviderInfo } from "../../protocol/types.gen.ts";
-import { choose, model } from "../../state/preferences.ts";
-import { loadProviders, models, providers } from "../../state/providers.ts";
+import { chooseDefault, loadProviders, models, providers } from "../../state/providers.ts";
 import { Loading } from "./Loading.tsx";
 import { ProviderRow } from "./ProviderRow.tsx";
 
@@ -20,7 +19,7 @@ export function ModelsSection() {
   return (
     <>
       <Loading load={list} known={{ capability_unavailable: "set.models.fixed" }} onRetry={retry}>
-        {(found) => <DefaultModel list={found} />}
+        {(found) => <DefaultModel list={found} fixed={rows.state === "failed"} />}
       </Loading>
       {!isOneCause && (
         <Loading
@@ -35,19 +34,26 @@ export function ModelsSection() {
   );
 }
 
-function DefaultModel({ list }: { list: ModelList }) {
-  const chosen = model.value;
+function DefaultModel({ list, fixed }: { list: ModelList; fixed: boolean }) {
+  const chosen = list.default;
+  const [complaint, setComplaint] = useState<string | null>(null);
+  const choose = async (model: string | null): Promise<void> => {
+    setComplaint(null);
+    setComplaint(await chooseDefault(model));
+  };
   const names = list.models.map((one) => one.model);
   const owners = [...new Set(names.map(ownerOf))];
   return (
     <div class="setting-card">
       <label class="field">
         <span class="label">{t("set.models.default")}</span>
-        <select value={chosen} onChange={(event) => choose("model", event.currentTarget.value)}>
-          <option value="">
-            {t("set.models.default.server", { model: visible(list.default) })}
-          </option>
-          {chosen !== "" && !names.includes(chosen) && (
+        <select
+          disabled={fixed}
+          value={chosen}
+          onChange={(event) => void choose(event.currentTarget.value || null)}
+        >
+          <option value="">{t("set.models.default.server")}</option>
+          {!names.includes(chosen) && (
             <option value={chosen}>{t("set.models.missing", { model: visible(chosen) })}</option>
           )}
           {owners.map((provider) => (
@@ -64,6 +70,11 @@ function DefaultModel({ list }: { list: ModelList }) {
         </select>
       </label>
       <p class="quiet">{t("set.models.default.about")}</p>
+      {complaint && (
+        <p class="complaint" role="alert">
+          {visible(complaint)}
+        </p>
+      )}
       {Object.entries(list.faults).map(([provider, fault]) => (
         <p key={provider} class="complaint">
           {t("set.models.fault", { provider, message: visible(fault.message) })}

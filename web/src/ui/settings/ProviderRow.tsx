@@ -7,6 +7,7 @@ import { changeProvider, removeProvider } from "../../state/providers.ts";
 import { Button } from "../base/Button.tsx";
 import { Icon } from "../base/Icon.tsx";
 import { KeyTests } from "./KeyTests.tsx";
+import { SignIn } from "./SignIn.tsx";
 
 /** One provider: its keys, and what can be done with them. */
 export function ProviderRow({ row }: { row: ProviderInfo }) {
@@ -53,6 +54,7 @@ function ProviderBody({ row }: { row: ProviderInfo }) {
       {row.problem && <p class="complaint">{visible(row.problem)}</p>}
       <KeyList row={row} busy={busy} onChange={change} />
       <AddKey row={row} busy={busy} onChange={change} />
+      {row.can_sign_in && !row.signed_in && <SignIn row={row} />}
       {row.can_move && <Address row={row} busy={busy} onChange={change} />}
       {complaint && (
         <p class="complaint" role="alert">

@@ -45,14 +45,14 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     id: "devices",
-    icon: "key",
+    icon: "device",
     name: "set.devices",
     lead: "set.devices.lead",
     View: lazy(async () => (await import("./DevicesSection.tsx")).DevicesSection),
   },
   {
     id: "device",
-    icon: "device",
+    icon: "download",
     name: "set.device",
     lead: "set.device.lead",
     View: lazy(async () => (await import("./OfflineSection.tsx")).OfflineSection),

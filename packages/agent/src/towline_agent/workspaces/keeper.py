@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -34,6 +35,7 @@ EDIT_MAX_BYTES: Final = 512 * 2**20
 _T = TypeVar("_T")
 
 _WATCHED: Final = 2000  # paths that are looked at after a program, the newest first
+_SHELLS: Final = ("bash", "sh")
 _LINE_CHARS: Final = 500  # of a command
 
 _states: Final = msgspec.msgpack.Decoder(State)
@@ -47,6 +49,13 @@ def write_state(state: State) -> bytes:
 def read_state(data: bytes) -> State:
     """A stored state."""
     return _states.decode(data)
+
+
+def _line_of(argv: tuple[str, ...]) -> str:
+    """A command as a person knows it: of one for a shell only what it was given to do."""
+    if len(argv) == 3 and argv[1] == "-c" and Path(argv[0]).name in _SHELLS:
+        return argv[2]
+    return shlex.join(argv)
 
 
 async def run_noted(
@@ -65,7 +74,7 @@ async def run_noted(
     if keeper is None:
         return await work
     try:
-        number = await FILES.run(partial(keeper.ran, shlex.join(argv)))
+        number = await FILES.run(partial(keeper.ran, _line_of(argv)))
     except BaseException:
         work.close()
         raise

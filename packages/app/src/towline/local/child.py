@@ -89,7 +89,7 @@ def _engine_settings(engine: Any, order: dict[str, Any]) -> Any:
     settings.ui, settings.offline = False, True
     settings.n_ctx, settings.n_parallel = order["context_tokens"], 1
     # It tells how much it has read after each batch: a small one computes no slower here.
-    settings.n_batch = min(512, settings.n_batch)
+    settings.n_batch = 512
     settings.cpuparams.n_threads = order["threads"]
     settings.cpuparams_batch.n_threads = order["threads"]
     settings.sampling.temp = order["temperature"]

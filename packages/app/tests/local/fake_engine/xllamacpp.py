@@ -55,7 +55,13 @@ def handler(params: Any) -> type[http.server.BaseHTTPRequestHandler]:
             else:
                 self.reply(200, {"timings": TIMINGS, "sent": sent, **facts(params)})
 
-        def reply(self, status: int, body: dict[str, Any]) -> None:
+        def do_GET(self) -> None:
+            if self.path == "/slots" and b"odd" not in Path(params.model.path).read_bytes():
+                self.reply(200, SLOTS)
+            else:
+                self.reply(404, {"error": {"message": "File Not Found"}})
+
+        def reply(self, status: int, body: Any) -> None:
             raw = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -69,6 +75,15 @@ def handler(params: Any) -> type[http.server.BaseHTTPRequestHandler]:
     return Handler
 
 
+SLOTS = [
+    {
+        "is_processing": True,
+        "n_prompt_tokens": 2000,
+        "n_prompt_tokens_processed": 700,
+        "n_prompt_tokens_cache": 100,
+        "next_token": [{"n_decoded": 3}],
+    }
+]
 TIMINGS = {"prompt_n": 400, "prompt_per_second": 80.0, "predicted_per_second": 17.0}
 
 

@@ -31,7 +31,8 @@ def find_folder(cwd: str | None, roots: Sequence[Path]) -> str:
         raise RootForbidden(
             f"{str(folder)!r} lies outside the folders this server may work in ({named}); add "
             "it to `roots` in config.toml, or end this server by `towline stop` and start it by "
-            f"`towline up --root {shlex.quote(str(folder))}`."
+            f"`towline up --root {shlex.quote(str(folder))}`.",
+            reason="outside_roots",
         )
     if not found:
         raise UsageError(f"{str(folder)!r} is not a folder; make it or name another one.")
