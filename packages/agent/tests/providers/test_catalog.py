@@ -303,7 +303,8 @@ async def test_a_missing_key_shows_in_the_first_step_and_names_its_setting(vendo
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gpt-5", "provider/model"),
+        ("gpt-5", "'openai/gpt-5'"),
+        ("no-model", "provider/model"),
         ("", "provider/model"),
         ("nobody/x", "nobody"),
         ("ollama", "names no model"),

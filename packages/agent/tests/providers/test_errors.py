@@ -139,8 +139,9 @@ def test_each_kind_is_an_exception_of_its_own_class() -> None:
 def test_what_may_be_tried_again_and_what_never() -> None:
     again = {name for name, kind in {**KINDS, **NETWORK}.items() if kind.error.retryable}
     assert again == {
-        "overloaded", "server", "incomplete", "empty", "malformed", "dns", "tls", "refused",
-        "unreachable", "proxy", "connect_timeout", "idle", "no_answer", "lost", "cut", "too_large", "too_long",
+        "overloaded", "server", "incomplete", "malformed", "dns", "tls", "refused",
+        "unreachable", "proxy", "connect_timeout", "idle", "no_answer", "lost", "cut", "too_large",
+        "too_long",
     }  # fmt: skip
     assert not error(429).retryable
     assert not too_long_error(PEER, "9 characters").retryable, "the next one would be as long"

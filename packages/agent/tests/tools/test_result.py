@@ -51,7 +51,7 @@ def test_blocks_and_whole_outputs_pass() -> None:
     assert to_output(whole) == whole
 
 
-@pytest.mark.parametrize("value", [object(), {1: object()}, {"a": "\ud83d"}])
+@pytest.mark.parametrize("value", [object(), {1: object()}, {"a": object(), "b": "\ud83d"}])
 def test_what_is_no_json_is_the_authors_mistake(value: Any) -> None:
     with pytest.raises(UsageError, match="can't be made into JSON"):
         to_output(value)

@@ -23,7 +23,7 @@ from towline_agent.errors import (
 )
 from towline_agent.providers.transport import CA_SETTING
 
-__all__ = ["KINDS", "NETWORK", "SIGNALS", "Kind", "Signal", "error_kind"]
+__all__ = ["EMPTY", "KINDS", "NETWORK", "SIGNALS", "Kind", "Signal", "error_kind"]
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -102,11 +102,6 @@ KINDS: Final[dict[str, Kind]] = {
     "incomplete": Kind(
         ResponseMalformed,
         "The answer of {provider!r} ended in the middle; what had come is kept. Send it again.",
-    ),
-    "empty": Kind(
-        ResponseMalformed,
-        "{provider!r} answered nothing that this API knows; send it again, or check that {url} "
-        "speaks it.",
     ),
     "malformed": Kind(
         ResponseMalformed,
@@ -282,6 +277,13 @@ SIGNALS: Final = (
     ),
 )
 """The table, in its order."""
+
+EMPTY: Final = Kind(
+    ResponseMalformed,
+    "{provider!r} answered nothing that this API knows; send it again, or check that {url} "
+    "speaks it.",
+)
+"""The sentence of an answer that broke off before a word of it came, whatever the reason."""
 
 NETWORK: Final[dict[str, Kind]] = {
     "dns": Kind(

@@ -12,7 +12,7 @@ import msgspec
 
 from towline_agent.errors import ProviderError, RateLimited
 from towline_agent.providers.error_body import ErrorBody, read_error_body, read_error_value
-from towline_agent.providers.error_signals import KINDS, NETWORK, Kind, error_kind
+from towline_agent.providers.error_signals import EMPTY, KINDS, NETWORK, Kind, error_kind
 from towline_agent.providers.retry_delay import duration_s, header_delay_s, worded_delay_s
 from towline_agent.providers.secrets import Secrets
 from towline_agent.providers.stated_limits import stated_limits
@@ -134,7 +134,7 @@ def empty_error(peer: Peer, error: ProviderError) -> ProviderError:
         peer: Who was asked.
         error: Where it broke off.
     """
-    return _make(peer, KINDS["empty"], error.reason or "", "")
+    return _make(peer, EMPTY, error.reason or "", "")
 
 
 def malformed_error(
