@@ -96,7 +96,7 @@ async def test_of_seven_windows_that_are_seen_the_last_give_way_and_all_can_send
             await expect(page.locator("article.agent").last).to_contain_text("Two.")
             await expect(page.get_by_text(crowd)).to_be_hidden()
         await pages[1].close()
-        await last.get_by_role("button", name="Retry").click()
+        await last.locator(".banner").get_by_role("button", name="Retry").click()
         await expect(last.locator("article.agent").last).to_contain_text("Two.")
         await expect(last.get_by_text(crowd)).to_be_hidden()
         await _send(last, "Third")
