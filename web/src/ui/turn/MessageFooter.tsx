@@ -49,7 +49,7 @@ export function MessageFooter({ chat, turn, text, time }: MessageFooterProps) {
           onClick={() => void copy()}
         />
       )}
-      {isLast && (
+      {isLast && chat.current.peek().last_turn?.outcome !== "failed" && (
         <button type="button" class="files-button" onClick={() => void sayAgain(chat)}>
           {t("retry")}
         </button>
