@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from towline_agent import Checkpoints, MakeDir, Put, Remove, StepAnswer, ToolContext, tool
+from towline_agent import (
+    Checkpoints,
+    MakeDir,
+    Put,
+    Remove,
+    StepAnswer,
+    ToolContext,
+    mint_now,
+    tool,
+)
 from towline_agent.testing import ScriptedProvider, call
 from towline_protocol import (
     CheckpointList,
@@ -100,6 +109,15 @@ def _files(root: Path) -> dict[str, str]:
         path.relative_to(root).as_posix(): path.read_text() if path.is_file() else "/"
         for path in sorted(root.rglob("*"))
     }
+
+
+def _stand_in(place: Path) -> None:
+    place.write_text("a file in its place")
+
+
+def _move(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    source.rename(target)
 
 
 def _script() -> ScriptedProvider:
@@ -303,3 +321,29 @@ async def test_a_fork_can_go_back_and_a_deleted_session_leaves_nothing(root: Pat
     kept = Checkpoints(root.with_name("project-data") / "checkpoints", now_ms=lambda: 0)
     assert (kept.turns(session), kept.turns(fork)) == ([], [])
     kept.close()
+
+
+@pytest.mark.rules("A5.73")
+async def test_files_go_back_only_in_a_folder_that_may_be_worked_in_now(
+    root: Path, tmp_path: Path
+) -> None:
+    store = await open_memory_store(mint=mint_now)
+    (tmp_path / "other").mkdir()
+    async with _serve(root, _script(), store) as built:
+        client = AppClient(built)
+        session = await client.create()
+        turn = await _say(client, session, "one", 1)
+        _move(root, tmp_path / "away")
+        gone = await _revert(client, session, turn, skip_conflicts=True)
+        assert gone.read(Problem).reason == "folder_gone"
+        _stand_in(root)
+        gone = await _revert(client, session, turn, skip_conflicts=True)
+        assert gone.read(Problem).reason == "folder_gone"
+        _move(tmp_path / "away", root)
+    _move(root.with_name("project-data"), tmp_path / "other-data")
+    async with _serve(tmp_path / "other", _script(), store) as built:
+        before = _files(root)
+        outside = await _revert(AppClient(built), session, turn)
+        assert outside.read(Problem).reason == "outside_roots"
+        assert _files(root) == before
+    await store.close()

@@ -263,6 +263,37 @@ async def test_a_turn_is_refused_once_its_folder_is_gone(tmp_path: Path) -> None
     assert str(folder) in fault.message
 
 
+@pytest.mark.rules("A5.79")
+async def test_a_folder_that_left_the_roots_is_not_looked_into(root: Path, tmp_path: Path) -> None:
+    (root / "plan.txt").write_text("zebrafish\n")
+    (root / ".towline" / "commands").mkdir(parents=True)
+    (root / ".towline" / "commands" / "ship.md").write_text("Ship zebrafish.")
+    (tmp_path / "elsewhere").mkdir()
+    store = await open_memory_store(mint=mint_now)
+    async with open_test_app(ScriptedProvider("well"), root=root, store=store) as built:
+        session = await AppClient(built).create()
+    provider = ScriptedProvider("well")
+    async with open_test_app(provider, root=tmp_path / "elsewhere", store=store) as built:
+        client = AppClient(built)
+        place = f"/api/sessions/{session}"
+        for refused in ("paths?prefix=plan", "trust"):
+            reply = await client.ask("GET", f"{place}/{refused}")
+            assert reply.read(Problem).reason == "outside_roots", refused
+        commands = (await client.ask("GET", f"{place}/commands")).read(CommandList)
+        assert commands.commands == COMMANDS
+        assert commands.notices == ()
+        assert (await client.ask("GET", f"{place}/suggestions")).status == 200
+        run = await client.ask("POST", f"{place}/commands/ship", RunCommand(arguments=""))
+        assert run.read(Problem).reason == "unknown_command"
+        await client.prompt(session, "Read @plan.txt")
+        view = await client.until(session, ran(1))
+        assert [block_text(message.content) for message in view.messages[:1]] == ["Read @plan.txt"]
+        assert view.last_turn is not None
+        assert view.last_turn.fault is not None
+        assert view.last_turn.fault.reason == "outside_roots"
+    await store.close()
+
+
 @pytest.mark.rules("A5.77")
 async def test_init_asks_the_agent_for_instructions(root: Path) -> None:
     provider = ScriptedProvider("done")

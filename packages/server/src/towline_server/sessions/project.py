@@ -21,7 +21,7 @@ from towline_agent import (
     tell_left_out,
 )
 from towline_protocol import Block, CommandInfo, File, Image, Notice, Text, UsageError
-from towline_server.errors import BodyTooLarge, Rejected
+from towline_server.errors import BodyTooLarge, Rejected, RootForbidden
 from towline_server.sessions.bulk import MAX_FILE
 from towline_server.sessions.files import Files
 from towline_server.sessions.folder import check_folder, find_folder
@@ -128,7 +128,8 @@ class Projects:
     ) -> "Mentioned":
         """A prompt with the files that it mentions ahead of it (A5.79).
 
-        A mention that names nothing which can be shown stays a word, and a notice says why.
+        A mention that names nothing which can be shown stays a word, and a notice says why. In a
+        folder that may not be worked in any more all stay words: the turn says why.
 
         Args:
             user: Whose prompt it is.
@@ -139,6 +140,8 @@ class Projects:
         Raises:
             StoreError: A file could not be kept.
         """
+        if not self._may_look(cwd):
+            return Mentioned(content, ())
         text = "\n".join(block.text for block in content if isinstance(block, Text))
         workspace = self._workspace(cwd)
         blocks: list[Block] = []
@@ -163,12 +166,17 @@ class Projects:
         """Paths that may be meant, the best first, and whether not all were looked at.
 
         Raises:
-            ToolError: The folder cannot be read.
+            Rejected: The folder is gone.
+            RootForbidden: It lies outside the roots by now.
+            ToolError: It cannot be read.
         """
+        self.check(cwd)
         return await find_paths(self._workspace(cwd), typed, limit)
 
     async def suggestions(self, cwd: str) -> tuple[str, ...]:
         """Prompts to begin with."""
+        if not self._may_look(cwd):
+            return suggest_starts(())
         try:
             walk = await self._workspace(cwd).walk(".", deep=False, ignored=True)
         except ToolError:  # it is gone: there is still something to say
@@ -181,10 +189,13 @@ class Projects:
         Of two that are called the same the user's own counts.
         """
         found: dict[str, OwnCommand] = {INIT.name: INIT}
-        trust = await self.policies.trust(cwd)
-        waits = not trust.trusted and any(name.startswith(_OWN_PREFIX) for name in trust.files)
+        trusted, waits = False, False
+        if self._may_look(cwd):
+            trust = await self.policies.trust(cwd)
+            trusted = trust.trusted
+            waits = not trusted and any(name.startswith(_OWN_PREFIX) for name in trust.files)
         notices = [_UNTRUSTED] if waits else []
-        for folder, source in self._command_folders(cwd, trusted=trust.trusted):
+        for folder, source in self._command_folders(cwd, trusted=trusted):
             within = Path(cwd) if source == "project" else None
             read, told = await find_commands(folder, source, within=within)
             found = {**{command.name: command for command in read}, **found}
@@ -216,8 +227,18 @@ class Projects:
 
     async def _waits_for_trust(self, cwd: str, name: str) -> bool:
         """Whether the folder has a command of that name which does not count yet (A5.53)."""
+        if not self._may_look(cwd):
+            return False
         trust = await self.policies.trust(cwd)
         return not trust.trusted and f"{_OWN_PREFIX}{name}.md" in trust.files
+
+    def _may_look(self, cwd: str) -> bool:
+        """Whether a session's folder is there and may still be looked into."""
+        try:
+            self.check(cwd)
+        except (Rejected, RootForbidden):
+            return False
+        return True
 
     def _command_folders(self, cwd: str, *, trusted: bool) -> list[tuple[Path, str]]:
         found: list[tuple[Path, str]] = []

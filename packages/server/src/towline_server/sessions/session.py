@@ -297,11 +297,15 @@ class Session:
             SessionGone: The session is closed.
             SessionBusy: A turn runs.
             SessionNotFound: There is no such turn.
-            Rejected: The conversation cannot go back to before it.
+            Rejected: The conversation cannot go back to before it, or the folder is gone.
+            RootForbidden: The folder lies outside the roots by now.
             StoreError: It could not be done, or not be noted.
         """
-        self.inbox.check_open(self.log.ahead.view)
+        view = self.log.ahead.view
+        self.inbox.check_open(view)
         self._check_idle()
+        if view.cwd is not None:
+            self._agents.projects.check(view.cwd)
         with self.in_use():
             return await self.going_back.revert(
                 turn,

@@ -132,14 +132,14 @@ async def _list_tools(call: Call) -> ToolList:
 
 
 async def _get_trust(call: Call) -> TrustInfo:
-    return _tell_trust(await call.service.projects.policies.trust(await _folder(call)))
+    return _tell_trust(await call.service.projects.policies.trust(await _open_folder(call)))
 
 
 async def _set_trust(call: Call) -> TrustInfo:
     body = cast("SetTrust", call.body)
     check_length(MAX_WORD, digest=body.digest)
     policies = call.service.projects.policies
-    return _tell_trust(await policies.set_trust(await _folder(call), body.digest))
+    return _tell_trust(await policies.set_trust(await _open_folder(call), body.digest))
 
 
 def _tell_trust(trust: Trust) -> TrustInfo:
@@ -158,6 +158,13 @@ def _tell_trust(trust: Trust) -> TrustInfo:
 async def _folder(call: Call) -> str:
     info = await call.service.sessions.info(call.user, call.session)
     return info.cwd or "."
+
+
+async def _open_folder(call: Call) -> str:
+    """The folder, unless it is gone or outside the roots by now."""
+    folder = await _folder(call)
+    call.service.projects.check(folder)
+    return folder
 
 
 HANDLERS: Final[dict[str, Handler]] = {
