@@ -23,14 +23,14 @@ from playwright.async_api import (
 )
 from product.running import require_chromium
 from rich.console import Console
-from web.house import session_of
+from web.house import SEEN, session_of
 
 from towline.cli.pair import pair
 from towline.paths import find_paths
 from towline_agent.testing import ScriptedProvider
 from towline_protocol import Image, Text
 from towline_server import BuiltApp, RunFile
-from towline_server.testing import AppClient, open_test_server
+from towline_server.testing import AppClient, open_test_server, sign_in
 from towline_server.web.serve import DIST, WebApp, load_web_app
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
@@ -123,6 +123,60 @@ async def test_signing_out_leaves_no_copy_behind(phone: BrowserContext, tmp_path
         await _until_kept(page, 0)
     await page.reload()
     await expect(page.get_by_text("The server does not answer")).to_be_visible()
+
+
+async def _sign_in_as(page: Page, user: str) -> None:
+    await page.get_by_role("radio", name="Password").check()
+    await page.get_by_label("Name").fill(user)
+    await page.get_by_label("Password", exact=True).last.fill(f"the password of {user}")
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+
+
+@pytest.mark.rules("W12")
+async def test_what_one_user_leaves_in_a_browser_the_next_one_does_not_see(
+    phone: BrowserContext, tmp_path: Path
+) -> None:
+    (tmp_path / "root").mkdir()
+    async with open_test_server(ScriptedProvider(ANSWER), root=tmp_path / "root") as built:
+        await sign_in(built, "ada")
+        await sign_in(built, "bob")
+        first = phone.pages[0]
+        await first.add_init_script(SEEN)
+        await first.goto(built.url)
+        await _sign_in_as(first, "ada")
+        await _talk(first)
+        await _until_kept(first, 1)
+        second = await phone.new_page()
+        await second.goto(built.url)
+        await second.get_by_role("textbox", name="Message").fill("Ada's own words")
+        await first.evaluate("beSeen('hidden')")
+        await second.get_by_role("button", name="More", exact=True).click()
+        await second.get_by_role("button", name="Sign out").click()
+        await expect(second.get_by_role("button", name="Sign in")).to_be_visible()
+        await _until_kept(second, 0)
+        await first.goto("about:blank")  # which has never heard of it
+        await _sign_in_as(second, "bob")
+        assert await second.evaluate(COUNT_COPIES) == 0
+        await expect(second.get_by_role("textbox", name="Message")).to_have_value("")
+        await second.get_by_role("button", name="More", exact=True).click()
+        await second.get_by_role("button", name="Sign out").click()
+        await _sign_in_as(second, "ada")
+        field = second.get_by_role("textbox", name="Message")
+        await expect(field).to_have_value("Ada's own words")
+
+
+async def test_a_fresh_link_is_taken_by_a_gate_that_is_open(
+    phone: BrowserContext, tmp_path: Path
+) -> None:
+    (tmp_path / "root").mkdir()
+    async with open_test_server(ScriptedProvider(), root=tmp_path / "root") as built:
+        page = phone.pages[0]
+        await page.goto(f"{built.url}/#code=USED-CODE")
+        await expect(page.get_by_text("That code is wrong or used up.")).to_be_visible()
+        code, _ = built.access.new_code()
+        await page.goto(f"{built.url}/#code={code}")
+        await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
 
 
 def _other_build(place: Path) -> WebApp:

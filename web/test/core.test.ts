@@ -41,12 +41,22 @@ test.each([
 // rules: W12
 describe("drafts", () => {
   const shelf = (): Map<string, string> => new Map();
-  const on = (map: Map<string, string>): Drafts =>
-    new Drafts({
-      getItem: (key) => map.get(key) ?? null,
-      setItem: (key, value) => map.set(key, value),
-      removeItem: (key) => map.delete(key),
-    });
+  const on = (map: Map<string, string>, user = "ada"): Drafts =>
+    new Drafts(
+      {
+        getItem: (key) => map.get(key) ?? null,
+        setItem: (key, value) => map.set(key, value),
+        removeItem: (key) => map.delete(key),
+      },
+      () => user,
+    );
+
+  test("of a new session are shown to nobody but who wrote them", () => {
+    const map = shelf();
+    on(map).write(null, "hers");
+    expect(on(map, "bob").read(null)).toBe("");
+    expect(on(map).read(null)).toBe("hers");
+  });
 
   test("are kept for each session and over a reload", () => {
     const map = shelf();
@@ -72,7 +82,8 @@ describe("drafts", () => {
     const refuse = (): never => {
       throw new DOMException("full", "QuotaExceededError");
     };
-    const drafts = new Drafts({ getItem: refuse, setItem: refuse, removeItem: refuse });
+    const shut = { getItem: refuse, setItem: refuse, removeItem: refuse };
+    const drafts = new Drafts(shut, () => "ada");
     expect(drafts.read("ses_a")).toBe("");
     drafts.write("ses_a", "kept");
     expect(drafts.read("ses_a")).toBe("kept");

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { learn } from "../src/platform/api.ts";
 import type { CallView, MessageView } from "../src/protocol/types.gen.ts";
+import { makePrompt, outbox } from "../src/state/outbox.ts";
 import { ComposerTools } from "../src/ui/chat/Composer.tsx";
 import { MessageFooter, OwnFooter } from "../src/ui/chat/Message.tsx";
 import { Keys } from "../src/ui/shell/AppShell.tsx";
@@ -228,6 +229,17 @@ describe("what is new", () => {
     await on.screen.show(TALK);
     await on.screen.settle(1_500);
     expect(on.screen.text(".new-line")).toBeUndefined();
+  });
+
+  test("is not marked in a chat that was just begun here", async () => {
+    on.screen.server
+      .on(`GET ${AT}`, () => json({ ...INFO, unread: true, read_seq: 2 }))
+      .on(`POST ${AT}/read`, () => json({ seq: 4 }));
+    outbox.value = [makePrompt("k_own", SESSION, "What is it?")];
+    await on.screen.show(TALK);
+    await on.screen.settle(1_500);
+    expect(on.screen.text(".new-line")).toBeUndefined();
+    outbox.value = [];
   });
 
   test("a notice stands as one quiet line where it came", async () => {

@@ -8,20 +8,27 @@ export interface Shelf {
 }
 
 const PREFIX = "towline.draft.";
-const NEW = "new";
+const NEW = "new.";
 
 /** Drafts on a shelf. A shelf that refuses (private mode, full) keeps them in memory. */
 export class Drafts {
   readonly #shelf: Shelf;
+  readonly #whose: () => string;
   readonly #memory = new Map<string, string>();
 
-  constructor(shelf: Shelf) {
+  /** `whose` says who writes: a session is one user's anyway, a new one is so by its key. */
+  constructor(shelf: Shelf, whose: () => string) {
     this.#shelf = shelf;
+    this.#whose = whose;
+  }
+
+  #key(session: string | null): string {
+    return PREFIX + (session ?? NEW + this.#whose());
   }
 
   /** The draft of a session; `null` names a new one. */
   read(session: string | null): string {
-    const key = PREFIX + (session ?? NEW);
+    const key = this.#key(session);
     try {
       return this.#memory.get(key) ?? this.#shelf.getItem(key) ?? "";
     } catch {
@@ -30,7 +37,7 @@ export class Drafts {
   }
 
   write(session: string | null, text: string): void {
-    const key = PREFIX + (session ?? NEW);
+    const key = this.#key(session);
     this.#memory.set(key, text);
     try {
       if (text) this.#shelf.setItem(key, text);

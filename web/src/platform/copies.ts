@@ -50,14 +50,30 @@ export async function readCopies(): Promise<{ owner: Identity; copies: SessionCo
   return found?.owner ? { owner: found.owner, copies: found.copies } : null;
 }
 
-/** Keeps one, and lets those go that `surplus` names. */
+/** Says whose copies are kept from now on; anybody else's go. */
+export async function claimCopies(owner: Identity): Promise<void> {
+  await use("readwrite", async (sessions, owners) => {
+    if (!(await isOwner(owners, owner))) await finished(sessions.clear());
+    await finished(owners.put(owner, 0));
+  });
+}
+
+async function isOwner(owners: IDBObjectStore, { user }: Identity): Promise<boolean> {
+  const before = (await finished(owners.get(0))) as Identity | undefined;
+  return before?.user === user;
+}
+
+/**
+ * Keeps one, and lets those go that `surplus` names. It is not kept when its owner has signed out
+ * meanwhile in another window.
+ */
 export async function writeCopy(
   copy: SessionCopy,
   owner: Identity,
   surplus: (copies: readonly SessionCopy[]) => readonly string[],
 ): Promise<void> {
   await use("readwrite", async (sessions, owners) => {
-    await finished(owners.put(owner, 0));
+    if (!(await isOwner(owners, owner))) return;
     await finished(sessions.put(copy));
     const all = (await finished(sessions.getAll())) as SessionCopy[];
     await Promise.all(surplus(all).map((session) => finished(sessions.delete(session))));

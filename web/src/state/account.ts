@@ -14,6 +14,14 @@ export const identity = signal<Identity | null>(null);
 /** Whether somebody was signed in here and is not any more. */
 export const ended = signal(false);
 
+let last = "";
+
+/** Who is signed in, or was last in this window. */
+export function whose(): string {
+  last = identity.peek()?.user ?? last;
+  return last;
+}
+
 /** Asks the server who one is. */
 export async function askWho(): Promise<void> {
   try {
@@ -29,6 +37,7 @@ export async function askWho(): Promise<void> {
 export function signOut(unasked: boolean): void {
   // Answers to what was asked before one left come in as 401: that is no news.
   if (access.peek() === "out") return;
+  whose();
   identity.value = null;
   ended.value = unasked;
   access.value = "out";

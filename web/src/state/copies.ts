@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import { makeCopy, type SessionCopy, surplus, usableCopies } from "../core/copies.ts";
 import { ApiFault, call } from "../platform/api.ts";
-import { readCopies, wipeCopies, writeCopy } from "../platform/copies.ts";
+import { claimCopies, readCopies, wipeCopies, writeCopy } from "../platform/copies.ts";
 import { isSecure } from "../platform/secure.ts";
 import { access, identity, signOut } from "./account.ts";
 import { chat } from "./chat.ts";
@@ -40,11 +40,8 @@ function wipeWhenNobodys(): void {
     void wipeCopies();
     return;
   }
-  const user = identity.value?.user;
-  if (access.value !== "in" || user === undefined || offline.peek()) return;
-  void readCopies().then((kept) => {
-    if (kept && kept.owner.user !== user) void wipeCopies();
-  });
+  const owner = identity.value;
+  if (access.value === "in" && owner && !offline.peek()) void claimCopies(owner);
 }
 
 function keepWhatIsRead(): (() => void) | undefined {

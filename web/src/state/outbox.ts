@@ -16,7 +16,7 @@ import {
 import { ApiFault, type CallOptions, call, type OperationName } from "../platform/api.ts";
 import { nowMs } from "../platform/clock.ts";
 import type { CreateSession, Operations, PromptBlock, SessionView } from "../protocol/types.gen.ts";
-import { signOut } from "./account.ts";
+import { signOut, whose } from "./account.ts";
 import { go, route } from "./router.ts";
 import { putSession } from "./sessions.ts";
 
@@ -48,11 +48,14 @@ export const wish = signal<Wish>({});
 export const outbox = signal<readonly PromptEntry[]>([]);
 
 /** What was typed and not taken yet. */
-export const drafts = new Drafts({
-  getItem: (key) => localStorage.getItem(key),
-  setItem: (key, value) => localStorage.setItem(key, value),
-  removeItem: (key) => localStorage.removeItem(key),
-});
+export const drafts = new Drafts(
+  {
+    getItem: (key) => localStorage.getItem(key),
+    setItem: (key, value) => localStorage.setItem(key, value),
+    removeItem: (key) => localStorage.removeItem(key),
+  },
+  whose,
+);
 
 /** A new name for a command. */
 export function newKey(): string {

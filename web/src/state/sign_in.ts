@@ -1,7 +1,7 @@
 /** Signing in and out. */
 
 import { ApiFault, call } from "../platform/api.ts";
-import { access, askWho, ended, identity, signOut } from "./account.ts";
+import { access, askWho, ended, identity, signOut, whose } from "./account.ts";
 import { readSetting, writeSetting } from "./settings.ts";
 
 /** The name of a server's first user. */
@@ -39,10 +39,13 @@ export async function logIn(user: string, password: string): Promise<void> {
 /** Goes in; the gate says the server's name the next time, and who came with a password. */
 async function enter(user: string | null): Promise<void> {
   ended.value = false;
+  const before = whose();
   await askWho();
   writeSetting("left", null);
   writeSetting("user", user);
   writeSetting("server_name", identity.peek()?.server_name ?? null);
+  // What this window still holds, unsent prompts too, is nobody else's.
+  if (before && before !== whose()) location.reload();
 }
 
 /** Why somebody who was signed in here is not any more, as far as can be told. */

@@ -36,6 +36,14 @@ type Way = "code" | "password";
 export function Gate({ code }: GateProps) {
   const [way, setWay] = useState<Way>(readSetting("user") && !code ? "password" : "code");
   const why = useWhy(code === undefined);
+  useEffect(() => {
+    // A fresh link opened in this window changes the fragment alone, and loads nothing by itself.
+    const look = (): void => {
+      if (location.hash.startsWith("#code=")) location.reload();
+    };
+    addEventListener("hashchange", look);
+    return () => removeEventListener("hashchange", look);
+  }, []);
   const reason = why ? t(`gate.ended.${why}`) : ended.value ? t("gate.ended") : null;
   const name = visibleName(readSetting("server_name") ?? "");
   return (
