@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { runnerImport } from "vite";
 import { defineConfig } from "vitest/config";
 import { stampSources } from "./scripts/stamp.mjs";
 
@@ -99,6 +100,17 @@ export default defineConfig(({ mode }) => ({
       },
     },
     {
+      // The lists of words are made here, not in each browser.
+      name: "word-lists",
+      apply: "build",
+      async transform(_code: string, id: string) {
+        if (!id.endsWith("/core/words.zh.lists.ts")) return undefined;
+        const { module } = await runnerImport<{ LISTS: object }>(id, { configFile: false });
+        const lists = `export const LISTS = ${JSON.stringify(module.LISTS)};`;
+        return { code: `export { SAID } from "./words.zh.said.ts"; ${lists}`, map: null };
+      },
+    },
+    {
       // Vite's own loader fetches the styles of a chunk before it. Here one file has them all.
       name: "plain-import",
       enforce: "pre",
@@ -161,15 +173,21 @@ export default defineConfig(({ mode }) => ({
       input: { index: `${root}/index.html`, sw: `${root}/src/sw.ts` },
       output: {
         // What the document needs before anything is shown is one chunk. What comes later is one for
-        // the chat and one for the settings: small files pack badly. The rest is cut by the bundler.
+        // a stream, for the chat, the settings and the gate: small files pack badly. The rest is cut by the bundler.
         codeSplitting: {
           groups: [
             {
               name: "base",
               tags: ["$initial"],
               test: (id) => !id.includes("/src/sw"),
-              priority: 2,
+              priority: 4,
             },
+            {
+              name: "stream",
+              test: /\/src\/(?:md\/stream|platform\/stream_parts|state\/presence)\.ts|\/remend\//,
+              priority: 3,
+            },
+            { name: "gate", test: /\/src\/ui\/gate\// },
             {
               name: "settings",
               test: /\/src\/(?:ui\/settings\/|core\/words\.(?:settings|device)\.ts)/,
@@ -177,6 +195,7 @@ export default defineConfig(({ mode }) => ({
             {
               name: "chat",
               test: /\/src\/(?:ui\/(?!gate|settings)|core\/words\.(?:later|code)\.ts|protocol\/later)/,
+              priority: 2,
             },
           ],
         },

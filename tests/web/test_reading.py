@@ -100,11 +100,14 @@ async def test_in_a_long_talk_nothing_moves_and_nothing_settled_is_drawn_again(
         await composer(page).fill("Go")
         await page.get_by_role("button", name="Send").click()
         await expect(log).to_contain_text("Part 0.")
+        # What was left for idle moments is done: clocks, and the messages above the first screen.
+        await expect(page.get_by_role("button", name="Earlier messages")).to_be_attached()
+        await expect(page.locator("article.user:not(:has(time))")).to_have_count(0)
         await _watch_settled(page)
         await log.hover()
         await page.mouse.wheel(0, -900)
         await expect(page.get_by_role("button", name="New messages")).to_be_visible()
-        read, place_before = await _first_in_sight(page)
+        read, place_before = await _at_rest(page)
         for place, gate in enumerate(gates[:2], 1):
             gate.set()
             await expect(log).to_contain_text(f"Part {place}.")
@@ -153,6 +156,58 @@ async def _first_in_sight(page: Page) -> tuple[str, float]:
         }"""
     )
     return text, top
+
+
+async def _at_rest(page: Page) -> tuple[str, float]:
+    """The same once it stands still: a wheel turns before the page has moved."""
+    await page.evaluate(
+        """() => new Promise((resolve) => {
+          const log = document.querySelector("[role=log]");
+          let last = NaN;
+          let still = 0;
+          const look = () => {
+            still = log.scrollTop === last ? still + 1 : 0;
+            last = log.scrollTop;
+            if (still > 10) resolve();
+            else requestAnimationFrame(look);
+          };
+          look();
+        })"""
+    )
+    return await _first_in_sight(page)
+
+
+@pytest.mark.rules("W01", "W02", "W16")
+async def test_messages_above_the_first_screen_come_in_idle_moments_and_move_nothing(
+    open_home: Open,
+) -> None:
+    async with open_home(ScriptedProvider(*[ANSWER] * TURNS)) as (house, _):
+        session = await _talk(house)
+        page = await house.phone(session)
+        await page.add_init_script(
+            "window.idle = []; window.requestIdleCallback = (run) => idle.push(run);"
+        )
+        await page.reload()
+        log = page.get_by_role("log")
+        articles = page.locator("article")
+        await expect(page.get_by_text(f"Question {TURNS - 1}", exact=True)).to_be_in_viewport()
+        await expect(articles).to_have_count(20)
+        assert await log.evaluate(FROM_END) <= 1
+
+        work = "() => { for (const run of idle.splice(0)) run({ timeRemaining: () => 50 }); }"
+        await page.evaluate(work)
+        await expect(articles).to_have_count(30)
+        await page.wait_for_function(f"({FROM_END})(document.querySelector('[role=log]')) <= 1")
+
+        await log.hover()
+        await page.mouse.wheel(0, -900)
+        await expect(page.get_by_role("button", name="New messages")).to_be_visible()
+        before = await _at_rest(page)
+        for count in (40, 50, 60):
+            await page.evaluate(work)
+            await expect(articles).to_have_count(count)
+        assert await _at_rest(page) == before
+        await expect(page.get_by_role("button", name="Earlier messages")).to_be_attached()
 
 
 @pytest.mark.rules("W25")

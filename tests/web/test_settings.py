@@ -72,7 +72,7 @@ async def test_a_key_is_added_tested_and_removed(page: Page, providers: FakeProv
         await page.get_by_role("button", name="Save").click()
         await expect(page.get_by_text("…1234").first).to_be_visible()
         assert providers.keys["acme"] == ["sk-secret-1234"]
-        assert "secret" not in await page.content()
+        assert "secret-1234" not in await page.content()
         await page.get_by_role("button", name="Test").click()
         await expect(page.get_by_text("It offers 1 models.")).to_be_visible()
         await page.get_by_role("button", name="Remove all keys").click()
@@ -127,3 +127,13 @@ async def test_who_is_signed_out_elsewhere_reads_why_and_comes_back_to_the_place
         await page.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_role("heading", name="Password", level=2)).to_be_visible()
         assert page.url.endswith("#/settings/account")
+
+
+async def test_the_model_of_new_chats_is_chosen_for_the_server(
+    page: Page, providers: FakeProviders
+) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        await open_section(page, "Models and keys")
+        await page.get_by_label("Model of new chats").select_option("acme/one")
+        await expect(page.get_by_label("Model of new chats")).to_have_value("acme/one")
+        assert providers.default == "acme/one"

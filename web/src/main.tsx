@@ -1,7 +1,8 @@
 import { render } from "preact";
 import { pageIdle } from "./platform/idle.ts";
+import { askEarly } from "./platform/live.ts";
 import { access, askWho } from "./state/account.ts";
-import { startRouter, takeCode } from "./state/router.ts";
+import { route, startRouter, takeCode } from "./state/router.ts";
 import { startSettings } from "./state/settings.ts";
 import "./styles/index.css";
 import { App } from "./ui/App.tsx";
@@ -20,8 +21,12 @@ async function start(): Promise<void> {
     void import("./state/shared.ts").then(({ findShared }) => findShared());
   }
   startRouter();
-  if (code === undefined) void askWho();
-  else access.value = "out";
+  const at = route.peek();
+  if (code !== undefined) access.value = "out";
+  else {
+    void askWho();
+    if (at.page === "chat") askEarly(at.session);
+  }
   render(<App code={code} />, place);
   pageIdle(() => void import("./state/device.ts").then(({ startDevice }) => startDevice()));
 }

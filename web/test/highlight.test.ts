@@ -58,6 +58,15 @@ test.each([
   ["css", "@media print { .a:hover { color: #fff; width: 2.5em } /* wide */ }"],
   ["scss", "a { margin: -1px !important; }"],
   ["js", "const a = `x`; // note"],
+  ["ts", "const a: Map<string, number> = new Map(); // `x`"],
+  ["tsx", `return <p class={\`a \${on ? \`b \${c}\` : '}'} d\`}>{text}</p>;`],
+  ["bash", `for f in *.txt; do echo "$f \${#f} $(wc -l < "$f")"; done # all`],
+  ["sh", "cat <<'EOF' > out\nif $x then\nEOF\nexport A=1"],
+  ["yaml", "a: 1 # note\nb-c:\n  - d: 'x'\n  - true"],
+  ["toml", '[tool.ruff]\nline-length = 100\nname = "x"'],
+  ["ini", "; note\n[a]\nb=2"],
+  ["html", '<!-- note --><p class="a">x &amp; y</p>'],
+  ["markdown", "# Head\n\n- a **b** `c` [d](e)\n"],
   ["c", "#include <a.h>\nint main(void) { return 0; }"],
   ["rust", "pub fn f(x: &'a str) -> u8 { 'b' }"],
   ["ruby", "def f\n  puts 'x' # say\nend"],
@@ -69,4 +78,29 @@ test.each([
   host.append(made as Node);
   expect(host.textContent).toBe(source);
   expect(host.querySelectorAll("span").length).toBeGreaterThanOrEqual(2);
+});
+
+test.each([
+  ["ts", "a / b / c", []],
+  ["ts", "x = /[/`]\\/'/g.test(s) // no", ["/[/`]\\/'/g", "test", "// no"]],
+  [
+    "ts",
+    `\`a \${f({ b: '}' })}\``,
+    [`\`a \${f({ b: '}' })}\``, `\${f({ b: '}' })}`, "f", "b", "'}'"],
+  ],
+  ["ts", "class Tow extends Line {}", ["class", "Tow", "extends", "Line"]],
+  ["bash", `a#b $# \${x#y} # c`, ["$#", `\${x#y}`, "# c"]],
+  ["yaml", 'a: 1 # n\n"b c": it\'s', ["a", "1", "# n", '"b c"']],
+  ["yaml", "- at: 10:30\n  on: &x http://a.b/c#d", ["at", "10:30", "on", "&x"]],
+  ["json", '{"a": [1, "#b", null],\n "c:d": -2e5}', ['"a"', "1", '"#b"', "null", '"c:d"', "-2e5"]],
+  ["diff", "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z", ["--- a", "+++ b", "@@ -1 +1 @@", "-x", "+y"]],
+  ["toml", "[a.b]\nc = [1, 'd']", ["[a.b]", "c", "1", "'d'"]],
+  ["html", "<a href='#'>b</a>", ["a", "href", "'#'", "a"]],
+  ["md", "## A\n1. *b* `c`", ["## A", "1.", "*b*", "`c`"]],
+  ["bash", "./done.sh --if=1", []],
+  ["bash", "echo 'it $is' \"$it\"", ["echo", "'it $is'", '"$it"', "$it"]],
+])("in %s, %s has these parts", (language, source, parts) => {
+  const host = document.createElement("code");
+  host.append(colour(source, language) as Node);
+  expect([...host.querySelectorAll("span")].map((span) => span.textContent)).toEqual(parts);
 });

@@ -350,7 +350,7 @@ test("a delta that leaves a hole fetches the view anew", async () => {
   stream.send(
     envelope(null, { type: "text_delta", message: "msg_1", block: 0, at: 9, text: "late" }),
   );
-  await vi.advanceTimersByTimeAsync(GATHER_MS); // words wait for more words
+  await vi.advanceTimersByTimeAsync(GATHER_MS + 1); // words wait for more words
   expect([sink.views, sink.state.losses]).toEqual([2, 1]);
 });
 
@@ -375,13 +375,13 @@ test("pieces that come one by one are handed over together, in order, before wha
     await settle();
   }
   expect(sink.folds).toBe(before);
-  await vi.advanceTimersByTimeAsync(GATHER_MS);
+  await vi.advanceTimersByTimeAsync(GATHER_MS + 1);
   expect(sink.folds).toBe(before + 1);
   stream.send(word(4, "y"));
   await settle();
   const content = [{ type: "text", text: "xxxxy" }];
   stream.send(envelope(5, { type: "message_ended", message: "msg_1", content }));
-  await settle();
+  await vi.advanceTimersByTimeAsync(GATHER_MS);
   expect(sink.folds).toBe(before + 2);
   expect(sink.state.losses).toBe(0);
 });

@@ -6,6 +6,7 @@ import { EN } from "./words.en.ts";
 import type { EN_LATER } from "./words.later.ts";
 import type { EN_PUSH } from "./words.push.ts";
 import type { EN_SETTINGS } from "./words.settings.ts";
+import type { LISTS } from "./words.zh.lists.ts";
 
 /** The name of a text. */
 export type Word =
@@ -24,13 +25,27 @@ export const LANGUAGES = { en: "English", zh: "中文" } as const;
 /** The code of a language. */
 export type Language = keyof typeof LANGUAGES;
 
+const books: Partial<Record<keyof typeof LISTS, Book>> = { first: EN };
 const english: Book = { ...EN };
+const chinese: Book = {};
+let lists: typeof LISTS | undefined;
 let current: Language = "en";
 let book: Book = english;
 
-/** Adds English texts that came with a later part of the page. */
-export function addWords(words: Book): void {
+/** Adds English texts that came with a later part of the page, and the Chinese ones to them. */
+export function addWords(name: keyof typeof LISTS, words: Book): void {
+  books[name] = words;
   Object.assign(english, words);
+  translate(name);
+}
+
+/** A list has the texts in the order of their book. */
+function translate(name: keyof typeof LISTS): void {
+  const list = lists?.[name];
+  if (!list) return;
+  (Object.keys(books[name] ?? {}) as Word[]).forEach((word, at) => {
+    chinese[word] = list[at] ?? word;
+  });
 }
 
 /** The language that fits best what the browser prefers, best first. */
@@ -44,7 +59,13 @@ export function pickLanguage(preferred: readonly string[]): Language {
 
 /** Chooses the language of all texts made from now on; English is always there. */
 export async function chooseWords(language: Language): Promise<void> {
-  book = language === "zh" ? (await import("./words.zh.ts")).BOOK : english;
+  if (language === "zh") {
+    const { LISTS, SAID } = await import("./words.zh.lists.ts");
+    lists = LISTS;
+    Object.assign(chinese, SAID);
+    for (const name of Object.keys(books)) translate(name as keyof typeof LISTS);
+  }
+  book = language === "zh" ? chinese : english;
   current = language;
 }
 
@@ -55,7 +76,7 @@ export function localeNow(): string {
 
 /** A text with its gaps filled. */
 export function t(word: Word, gaps?: Record<string, string | number>): string {
-  const text = book[word] ?? word;
+  const text = book[word] ?? english[word] ?? word;
   return gaps ? text.replace(/\{(\w+)\}/g, (whole, name) => String(gaps[name] ?? whole)) : text;
 }
 

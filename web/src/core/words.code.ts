@@ -110,7 +110,6 @@ export const EN_CODE = {
   "sessions.search": "Search",
   "group.found": "Found",
   "sessions.archived": "Archived",
-  "sessions.back": "Back to the list",
   "sessions.title.label": "Title",
   "sessions.rename": "Rename",
   "sessions.archive": "Archive",
@@ -129,17 +128,11 @@ export const EN_CODE = {
   "menu.appearance": "Look and language",
   "turn.escape": "Esc again stops",
   "keys.title": "Keys",
-  "keys.sessions": "Find a session",
-  "keys.stop": "Stop the turn",
-  "keys.send": "Send",
-  "keys.edit": "In an empty message: edit the last one",
-  "keys.commands": "Commands",
-  "keys.files": "Files",
+  "keys.edit": "Edit the last message",
   "keys.answer": "Answer the request that has the focus",
-  "keys.help": "This help",
   "picture.zoom": "Full size",
   "tool.whole": "Full output",
   "turn.first": "Stop the turn first, or wait for its end.",
 } as const;
 
-addWords(EN_CODE);
+addWords("code", EN_CODE);

@@ -50,4 +50,4 @@ export const EN_DEVICE = {
   "devices.keep": "Keep",
 } as const;
 
-addWords(EN_DEVICE);
+addWords("device", EN_DEVICE);

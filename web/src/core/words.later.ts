@@ -134,4 +134,4 @@ export const EN_LATER = {
   "ask.skip": "Skip (agent decides)",
 } as const;
 
-addWords(EN_LATER);
+addWords("later", EN_LATER);

@@ -27,4 +27,4 @@ export const EN_PUSH = {
   "push.gone": "The push service knows this device no more. Turn notifications on again.",
 } as const;
 
-addWords(EN_PUSH);
+addWords("push", EN_PUSH);

@@ -144,4 +144,4 @@ export const EN_SETTINGS = {
   "set.device.lead": "Home screen, offline copies, screen",
 } as const;
 
-addWords(EN_SETTINGS);
+addWords("settings", EN_SETTINGS);

@@ -2,7 +2,6 @@ import type { Word } from "./i18n.ts";
 import { ZH_CODE } from "./words.zh.code.ts";
 import { ZH_DEVICE } from "./words.zh.device.ts";
 import { ZH_PUSH } from "./words.zh.push.ts";
-import { SAID } from "./words.zh.said.ts";
 import { ZH_SETTINGS } from "./words.zh.settings.ts";
 
 /** Simplified Chinese. */
@@ -222,6 +221,3 @@ export const ZH: Record<Word, string> = {
   "ask.note": "拒绝时附言",
   "ask.skip": "跳过（智能体决定）",
 };
-
-/** With what the server says. */
-export const BOOK: Record<Word, string> = { ...ZH, ...SAID };

@@ -1,17 +1,9 @@
 /** The highlighter and its languages: a chunk of its own. */
 
 import hljs from "highlight.js/lib/core";
-import bash from "highlight.js/lib/languages/bash";
-import diff from "highlight.js/lib/languages/diff";
-import ini from "highlight.js/lib/languages/ini";
-import json from "highlight.js/lib/languages/json";
-import markdown from "highlight.js/lib/languages/markdown";
 import python from "highlight.js/lib/languages/python";
-import typescript from "highlight.js/lib/languages/typescript";
-import xml from "highlight.js/lib/languages/xml";
-import yaml from "highlight.js/lib/languages/yaml";
 import { parseHighlighted } from "./coloured.ts";
-import { common, css, sql } from "./grammars.ts";
+import { bash, common, css, diff, markdown, pairs, sql, typescript, xml } from "./grammars.ts";
 
 /** Each language by its grammar; its other names stand behind. */
 const LANGUAGES = {
@@ -19,19 +11,22 @@ const LANGUAGES = {
   common,
   css,
   diff,
-  ini,
-  json,
   markdown,
+  pairs,
   python,
   sql,
   typescript,
   xml,
-  yaml,
 };
 
 /** Languages that one of these grammars colours well enough. */
 const ALSO = {
-  typescript: ["javascript", "js", "jsx", "mjs"],
+  pairs: ["json", "jsonc", "yaml", "yml", "toml", "ini", "properties", "env", "conf"],
+  diff: ["patch"],
+  xml: ["html", "xhtml", "svg", "rss", "plist", "vue"],
+  markdown: ["md", "mkd"],
+  bash: ["sh", "shell", "zsh"],
+  typescript: ["ts", "tsx", "mts", "cts", "javascript", "js", "jsx", "mjs", "cjs"],
   common: [
     ...["c", "h", "cpp", "cc", "hpp", "csharp", "cs", "java", "kotlin", "kt", "scala", "swift"],
     ...["go", "rust", "rs", "php", "ruby", "rb", "perl", "lua", "dart", "zig", "groovy"],

@@ -181,7 +181,9 @@ export class MarkdownStream {
     if (this.#ended || this.#cancel || this.#pace.hidden()) return;
     const long = this.#text.length - this.#settled > LONG_TAIL_UNITS && !this.#fence;
     const due = this.#flushedAt + (long ? LONG_FLUSH_MS : FLUSH_MS);
-    this.#cancel = this.#pace.after(Math.max(0, due - this.#pace.now()), () => this.flush());
+    const leftMs = due - this.#pace.now();
+    if (leftMs > 0) this.#cancel = this.#pace.after(leftMs, () => this.flush());
+    else this.flush();
   }
 
   /**

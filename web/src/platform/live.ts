@@ -26,8 +26,23 @@ export async function preloadParts(): Promise<void> {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Pieces of an answer are handed over so often at the most, in milliseconds. */
-export const GATHER_MS = 80;
+/** Pieces of an answer wait so long for more, in milliseconds: ten frames a second read as continuous. */
+export const GATHER_MS = 100;
+
+/** A view that was asked for before anybody could follow its session. */
+let early: { session: string; answer: ReturnType<typeof askView> } | undefined;
+
+function askView(session: string, signal?: AbortSignal) {
+  return call("get_view", { path: { session }, ...(signal && { signal }) });
+}
+
+/** Asks for a view at once: who is signed in is asked meanwhile. */
+export function askEarly(session: string): void {
+  early = { session, answer: askView(session) };
+  early.answer.catch(() => {
+    early = undefined;
+  });
+}
 
 /** Who takes what the stream brings. */
 export interface LiveSink {
@@ -157,8 +172,10 @@ export class Live {
 
   async #fetchView(attempt: number): Promise<void> {
     try {
-      const path = { session: this.#session };
-      const { log, seq, view } = await call("get_view", { path, signal: this.#signal() });
+      const session = this.#session;
+      const answer = early?.session === session ? early.answer : askView(session, this.#signal());
+      early = undefined;
+      const { log, seq, view } = await answer;
       if (attempt !== this.#state.attempt) return;
       this.#fetched = view;
       const ends = view.closed !== null;
@@ -210,7 +227,7 @@ export class Live {
       }
       this.#put({ type: "heard", attempt });
       const frames = decoder.feed(value).map(({ event, data }) => decodeFrame(event, data));
-      this.#gather(frames, reduceAll, attempt);
+      await this.#gather(frames, reduceAll, attempt);
       if (decoder.retry === undefined || decoder.retry === told) continue;
       told = decoder.retry;
       this.#put({ type: "retry", attempt, retry_ms: told });
@@ -222,13 +239,20 @@ export class Live {
     return attempt === this.#state.attempt && this.#state.doing === "stream";
   }
 
-  /** Words wait a moment for more words: the screen shows them no sooner. All else goes at once. */
-  #gather(frames: Incoming[], fold: typeof reduceAll, attempt: number): void {
+  /**
+   * Words wait a moment for more words: the screen shows them no sooner. Nothing is read meanwhile,
+   * for each reading costs more than its few words. All else goes at once.
+   */
+  async #gather(frames: Incoming[], fold: typeof reduceAll, attempt: number): Promise<void> {
     if (this.#words.attempt !== attempt) this.#words = { attempt, frames: [] };
     const { frames: held } = this.#words;
     held.push(...frames);
     if (!frames.every(isWord)) this.#flush(fold);
-    else if (held.length === frames.length) setTimeout(() => this.#flush(fold), GATHER_MS);
+    else if (frames.length > 0 && held.length === frames.length) {
+      await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+      // After what has come meanwhile, which is read in one go.
+      setTimeout(() => this.#flush(fold));
+    }
   }
 
   #flush(fold: typeof reduceAll): void {

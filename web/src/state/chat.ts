@@ -28,6 +28,15 @@ const NONE_BEFORE: Before = { messages: [], calls: [] };
 /** Item id to the options that were chosen, and own words. */
 type Answers = AnswerQuestion["answers"];
 
+function partsOf(view: ReadonlySignal<SessionView>): SessionView {
+  const parts = emptyView();
+  for (const name of Object.keys(parts) as (keyof SessionView)[]) {
+    const part = computed(() => view.value[name]);
+    Object.defineProperty(parts, name, { get: () => part.value });
+  }
+  return parts;
+}
+
 /** A session that is shown. */
 export class Chat implements LiveSink {
   readonly session: string;
@@ -56,20 +65,22 @@ export class Chat implements LiveSink {
   /** What was read of before the view, oldest first. */
   readonly before = signal<Before>(NONE_BEFORE);
 
+  /** Each field of the view by itself: who reads one hears of no other. */
+  readonly parts = partsOf(this.current);
   readonly messages = computed(() => {
     const { messages } = this.before.value;
-    const { messages: held } = this.current.value;
+    const { messages: held } = this.parts;
     return messages.length > 0 ? [...messages, ...held] : held;
   });
-  readonly openMessages = computed(() => this.current.value.open_messages);
-  readonly permissions = computed(() => this.current.value.permissions);
-  readonly questions = computed(() => this.current.value.questions);
-  readonly queue = computed(() => this.current.value.queue);
-  readonly turn = computed(() => this.current.value.turn);
-  readonly title = computed(() => this.current.value.title);
+  readonly openMessages = computed(() => this.parts.open_messages);
+  readonly permissions = computed(() => this.parts.permissions);
+  readonly questions = computed(() => this.parts.questions);
+  readonly queue = computed(() => this.parts.queue);
+  readonly turn = computed(() => this.parts.turn);
+  readonly title = computed(() => this.parts.title);
 
   readonly #calls = computed(() => {
-    const { calls, open_calls } = this.current.value;
+    const { calls, open_calls } = this.parts;
     const all = [...this.before.value.calls, ...calls, ...open_calls];
     return new Map(all.map((entry) => [entry.call, entry]));
   });

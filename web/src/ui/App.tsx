@@ -1,6 +1,6 @@
-import { effect } from "@preact/signals";
+import { computed, effect } from "@preact/signals";
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../core/i18n.ts";
 import { learn } from "../platform/api.ts";
 import { pageIdle } from "../platform/idle.ts";
@@ -60,7 +60,8 @@ function Pages({ code }: { code: string | undefined }) {
 }
 
 function SignedIn() {
-  useEffect(() => keepChat(), []);
+  // An effect would wait for a frame that shows nothing yet.
+  useLayoutEffect(() => keepChat(), []);
   useEffect(() => keepList(), []);
   useEffect(() => pageIdle(fetchTheRest), []);
   const open = chat.value;
@@ -115,10 +116,12 @@ function keepChat(): () => void {
 
 /** Reads the list when something in it has probably moved, and now and then. */
 function keepList(): () => void {
+  const news = computed(() => {
+    const open = chat.value;
+    return JSON.stringify([route.value, open?.turn.value?.id, open?.permissions.value.length ?? 0]);
+  });
   const stop = effect(() => {
-    void route.value;
-    void chat.value?.turn.value?.id;
-    void chat.value?.permissions.value.length;
+    void news.value;
     void refreshSessions();
   });
   const timer = setInterval(() => {

@@ -26,7 +26,7 @@ const StatusRegion = lazy(
 
 /** One session. */
 export function ChatPage({ chat }: { chat: Chat }) {
-  const { model, title_truncated } = chat.current.value;
+  const { model, title_truncated } = chat.parts;
   const named = visibleName(chat.title.value ?? "") || t("sessions.untitled");
   const title = title_truncated ? `${named}…` : named;
   return (

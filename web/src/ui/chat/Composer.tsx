@@ -32,7 +32,7 @@ interface ComposerProps {
 export function Composer({ session, chat }: ComposerProps) {
   const { text, field, type, clear, turn, giveUp } = useDraft(session);
   const working = chat !== null && chat.turn.value !== null;
-  const closed = chat !== null && chat.current.value.closed !== null;
+  const closed = chat !== null && chat.parts.closed !== null;
   const tools = useRef<Tools | null>(null);
   const [files, setFiles] = useState(0);
   const isEmpty = text.trim() === "" && files === 0;
@@ -173,7 +173,8 @@ function useDraft(session: string | null) {
     const element = field.current;
     if (!element) return;
     element.style.height = "auto";
-    element.style.height = `${element.scrollHeight}px`;
+    // The height of nothing is known, and to ask costs a layout of the page.
+    if (text !== "") element.style.height = `${element.scrollHeight}px`;
   }, [text]);
   useEffect(() => {
     if (!isCoarse()) field.current?.focus({ preventScroll: true });

@@ -27,6 +27,7 @@ export interface EntryProps {
   id: string;
   role: string;
   turn: string | null;
+  /** Nothing while it is still being written: then the chat tells it. */
   content: readonly Block[];
   time: string;
   /** Whether it is still being written. */
@@ -102,7 +103,10 @@ function FileBlock({ block }: { block: Block }) {
   );
 }
 
-function AgentMessage({ chat, turn, content, time, open, last, cut, undone }: EntryProps) {
+function AgentMessage({ chat, id, turn, time, open, last, cut, undone, ...props }: EntryProps) {
+  const content =
+    (open && chat.openMessages.value.find((message) => message.id === id)?.content) ||
+    props.content;
   const text = plainText(content);
   return (
     <article

@@ -1,10 +1,12 @@
+import { useComputed } from "@preact/signals";
 import { Fragment, type RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { localeNow, t } from "../../core/i18n.ts";
 import { dayOf, formatDay, formatWhen } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import { copyText } from "../../platform/clipboard.ts";
-import type { MessageView, OpenMessage } from "../../protocol/types.gen.ts";
+import { pageIdle } from "../../platform/idle.ts";
+import type { Block, MessageView, OpenMessage } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { outbox } from "../../state/outbox.ts";
 import { readSetting } from "../../state/settings.ts";
@@ -23,6 +25,9 @@ export const WorkingLine = lazy(async () => (await import("./WorkingLine.tsx")).
 
 /** Entries that are rendered; older ones come with a tap. */
 const WINDOW = 60;
+/** As many as fill a screen, which come at once; the others of the window come when there is time. */
+const FIRST = 20;
+const STEP = 10;
 /** A reader who comes so near to the top gets older ones by themselves, in CSS pixels. */
 const NEAR_TOP_PX = 400;
 
@@ -53,9 +58,12 @@ function rowOf(
   };
 }
 
+const NO_BLOCKS: readonly Block[] = [];
+
 function openRow(message: OpenMessage): Row {
-  const { id, content, time } = message;
+  const { id, time } = message;
   const fixed = {
+    content: NO_BLOCKS,
     role: "assistant",
     turn: null,
     cut: null,
@@ -64,14 +72,16 @@ function openRow(message: OpenMessage): Row {
     open: true,
     last: false,
   };
-  return { key: id, id, content, time, ...fixed };
+  return { key: id, id, time, ...fixed };
 }
 
 /** The conversation: what is finished, what is being written, what is on its way. */
 export function MessageList({ chat }: { chat: Chat }) {
   const messages = chat.messages.value;
-  const opened = chat.openMessages.value;
-  const [shown, setShown] = useState(WINDOW);
+  // Which ones are being written, not what: their words are nobody's matter but their own.
+  void useComputed(() => chat.openMessages.value.map(({ id }) => id).join()).value;
+  const opened = chat.openMessages.peek();
+  const [shown, setShown] = useState(FIRST);
   const { scroller, column, pinned, toEnd } = usePin(
     chat.session,
     () => !chat.turn.peek() || readSetting("follow") !== "off",
@@ -85,11 +95,15 @@ export function MessageList({ chat }: { chat: Chat }) {
   ];
   const hidden = messages.length - finished.length;
   const older = useOlder(chat, scroller, finished[0]?.seq);
-  const showOlder = (): void => {
+  const isFilling = hidden > 0 && shown < WINDOW;
+  const showOlder = (count: number): void => {
     if (hidden > 0) older.hold();
     else older.read();
-    setShown(shown + WINDOW);
+    setShown((before) => before + count);
   };
+  useEffect(() => {
+    if (isFilling) pageIdle(() => showOlder(STEP));
+  }, [isFilling, shown]);
   const since = chat.newAfter.value ?? Number.POSITIVE_INFINITY;
   const firstNew = finished.findIndex(({ seq, role }) => seq > since && role !== "user");
   const told = chat.told.value;
@@ -109,12 +123,12 @@ export function MessageList({ chat }: { chat: Chat }) {
         onClick={copyFromBlock}
         onScroll={({ currentTarget: { scrollTop } }) => {
           if (pinned || scrollTop >= NEAR_TOP_PX) return;
-          if (hidden > 0 || older.state === "more") showOlder();
+          if (hidden > 0 || older.state === "more") showOlder(WINDOW);
         }}
       >
         <div ref={column} class="column">
-          {(hidden > 0 || older.state === "more" || older.state === "failed") && (
-            <Button onClick={showOlder}>{t("chat.older")}</Button>
+          {((hidden > 0 && !isFilling) || older.state === "more" || older.state === "failed") && (
+            <Button onClick={() => showOlder(WINDOW)}>{t("chat.older")}</Button>
           )}
           {older.state === "loading" && <p class="mark">{t("chat.loading")}</p>}
           {rows.map(({ key, ...row }, place) => (
@@ -170,7 +184,11 @@ function useOlder(
   const [known, setKnown] = useState<OlderState | null>(null);
   const held = useRef<[entry: Element, top: number] | null>(null);
   const hold = (): void => {
-    const entry = scroller.current?.querySelector(".entry");
+    // The first in sight: what stands above it may change as well.
+    const edge = scroller.current?.getBoundingClientRect().top ?? 0;
+    const entry = [...(scroller.current?.querySelectorAll(".entry") ?? [])].find(
+      (one) => one.getBoundingClientRect().bottom >= edge,
+    );
     held.current = entry ? [entry, entry.getBoundingClientRect().top] : null;
   };
   useLayoutEffect(() => {
@@ -184,7 +202,7 @@ function useOlder(
     const { readOlder } = await import("./older.ts");
     setKnown(await readOlder(chat, hold));
   };
-  const state = known ?? (chat.current.value.older ? "more" : "none");
+  const state = known ?? (chat.parts.older ? "more" : "none");
   return { state, hold, read: () => void read() };
 }
 
@@ -203,7 +221,7 @@ function useFollowOwn(chat: Chat, toEnd: () => void): void {
   useEffect(() => {
     if (sent > seen.current) toEnd();
     seen.current = sent;
-  });
+  }, [sent]);
 }
 
 function DayLine({ time, before }: { time: string; before: string | undefined }) {

@@ -10,7 +10,7 @@ import { plainText } from "./Message.tsx";
 
 /** Whether a stop holds back what waits. */
 function isHeld(chat: Chat): boolean {
-  return chat.turn.value === null && chat.current.value.last_turn?.outcome === "cancelled";
+  return chat.turn.value === null && chat.parts.last_turn?.outcome === "cancelled";
 }
 
 /** Whether prompts wait for longer than a moment. */

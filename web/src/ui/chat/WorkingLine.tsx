@@ -1,4 +1,5 @@
 import "../../core/words.later.ts";
+import { useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { t, tMaybe } from "../../core/i18n.ts";
 import { formatSpan, leftMs } from "../../core/time.ts";
@@ -30,7 +31,9 @@ function runningOf({ open_calls }: SessionView): string {
 export function WorkingLine({ chat }: { chat: Chat }) {
   const turn = chat.turn.value;
   const now = useNow(turn !== null);
-  const view = chat.current.value;
+  const view = chat.parts;
+  // Not with each word that is written.
+  const activity = useComputed(() => activityOf(view)).value;
   const { waiting, model } = view;
   const busy = turn !== null;
   // Else `until` is only when it is given up.
@@ -47,7 +50,7 @@ export function WorkingLine({ chat }: { chat: Chat }) {
   return (
     <p class="activity">
       <span class="ring" aria-hidden="true" />
-      <span>{isStopping ? t("turn.stopping") : (coming && local) || activityOf(view)}</span>
+      <span>{isStopping ? t("turn.stopping") : (coming && local) || activity}</span>
       <span class="quiet">· {formatSpan(elapsed)}</span>
       {local && !coming && <span class="quiet">· {local}</span>}
       {running && <span class="activity-now">· {running}</span>}

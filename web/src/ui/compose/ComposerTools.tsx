@@ -74,10 +74,7 @@ export function ComposerTools(props: ComposerToolsProps) {
     <>
       <Palette palette={palette} />
       <AttachMenu onFiles={(files) => attachments.add(files)} />
-      <AttachedList
-        attachments={attachments}
-        model={chat ? chat.current.value.model : startModel.value}
-      />
+      <AttachedList attachments={attachments} model={chat ? chat.parts.model : startModel.value} />
       {waits && (
         <SharedSheet
           shared={waits}

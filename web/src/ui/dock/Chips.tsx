@@ -39,7 +39,7 @@ export function ChipButton({ model, mode, note }: ChipButtonProps) {
 
 /** Those of a session, and how full the model's window is. */
 export function Chips({ chat }: { chat: Chat }) {
-  const view = chat.current.value;
+  const view = chat.parts;
   const { model, mode, context } = view;
   const percent =
     context?.window && context.used > 0 ? Math.round((100 * context.used) / context.window) : null;

@@ -8,7 +8,7 @@ import { TrustCard } from "./TrustCard.tsx";
 
 /** What stands above the composer: whose part the session is, trust, plan, model and mode. */
 export function Dock({ chat }: { chat: Chat }) {
-  const { parent, todos, closed } = chat.current.value;
+  const { parent, todos, closed } = chat.parts;
   if (!chat.loaded.value) return null;
   return (
     <>

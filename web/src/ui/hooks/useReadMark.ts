@@ -21,7 +21,7 @@ export function useReadMark(chat: Chat): void {
     return () => document.removeEventListener("visibilitychange", turn);
   }, [chat]);
   useSignalEffect(() => {
-    const { seq } = chat.current.value;
+    const { seq } = chat.parts;
     // What is shown from a copy is old, and a session is its owner's to read.
     if (seq === 0 || chat.copied.value !== null || document.visibilityState !== "visible") return;
     const timer = setTimeout(() => void mark(chat.session, seq), READ_MS);

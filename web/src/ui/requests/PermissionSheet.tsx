@@ -55,7 +55,7 @@ interface PermissionBodyProps {
 export function PermissionBody({ chat, answering, focused = false }: PermissionBodyProps) {
   const { request, leftMs, refused, live, answer } = answering;
   const { preview, reason } = request;
-  const { cwd, agent } = chat.current.value;
+  const { cwd, agent } = chat.parts;
   const press = (event: KeyboardEvent): void => {
     const option = plainOptions(request)[Number(event.key) - 1];
     const types = event.target instanceof HTMLInputElement;

@@ -78,7 +78,7 @@ export function SessionList({ onPick }: { onPick: () => void }) {
           <Button onClick={() => void loadOlder()}>{t("sessions.more")}</Button>
         )}
         <button type="button" class="link-button" onClick={() => setArchived(!archived)}>
-          {t(archived ? "sessions.back" : "sessions.archived")}
+          {t(archived ? "turn.undo.back" : "sessions.archived")}
         </button>
       </div>
       <Leaving />

@@ -11,14 +11,13 @@ import { drawer, keysShown, sessionAsked } from "./drawer.ts";
 const AGAIN_MS = 2_000;
 
 const HELP: readonly [keys: string, what: Word][] = [
-  ["Ctrl K", "keys.sessions"],
-  ["Esc Esc", "keys.stop"],
-  ["Ctrl Enter", "keys.send"],
+  ["Ctrl K", "sessions.title"],
+  ["Ctrl Enter", "compose.send"],
+  ["Esc Esc", "compose.stop"],
   ["↑", "keys.edit"],
-  ["/", "keys.commands"],
-  ["@", "keys.files"],
+  ["/ @", "palette.label"],
   ["1 2 3", "keys.answer"],
-  ["?", "keys.help"],
+  ["?", "keys.title"],
 ];
 
 /** What keys do wherever the focus is, the help on all of them, and what is done with a session. */

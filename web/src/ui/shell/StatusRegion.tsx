@@ -1,6 +1,6 @@
 import "../../core/words.later.ts";
-import { useSignalEffect } from "@preact/signals";
-import { useRef, useState } from "preact/hooks";
+import { effect } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 import { t, type Word } from "../../core/i18n.ts";
 import type { SessionView } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
@@ -26,13 +26,15 @@ export function newsOf(before: SessionView, after: SessionView): Word | null {
 export function StatusRegion({ chat }: { chat: Chat }) {
   useReadMark(chat);
   const [news, setNews] = useState("");
-  const last = useRef(chat.current.peek());
-  useSignalEffect(() => {
-    const view = chat.current.value;
-    const word = newsOf(last.current, view);
-    last.current = view;
-    if (word) setNews(t(word));
-  });
+  useEffect(() => {
+    let last = chat.current.peek();
+    return effect(() => {
+      const view = chat.current.value;
+      const word = newsOf(last, view);
+      last = view;
+      if (word) setNews(t(word));
+    });
+  }, [chat]);
   return (
     <div class="visually-hidden" role="status" aria-live="polite">
       {news}

@@ -28,11 +28,9 @@ export function MessageFooter({ chat, turn, text, time }: MessageFooterProps) {
   const place = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState(false);
   const [copied, setCopied] = useState(false);
-  // Each answer has a footer: none of them may be made anew with each word of the next one.
-  const calls = useComputed(() => chat.current.value.calls).value;
-  const changes = changesOf(calls, turn);
+  const changes = changesOf(chat.parts.calls, turn);
   const isLast = useComputed(() => {
-    const { turn: running, last_turn, closed } = chat.current.value;
+    const { turn: running, last_turn, closed } = chat.parts;
     return running === null && closed === null && last_turn?.id === turn;
   }).value;
   const copy = async (): Promise<void> => {

@@ -31,7 +31,7 @@ interface TurnFailureProps {
 
 /** When it can be tried again, and with which other model; of the last turn only. */
 export function TurnFailure({ chat, turn, fault, time }: TurnFailureProps) {
-  const view = chat.current.value;
+  const view = chat.parts;
   const isLast = view.turn === null && view.last_turn?.id === turn && view.closed === null;
   const until = new Date(Date.parse(time) + (fault.retry_after_s ?? 0) * 1_000).toISOString();
   const now = useNow(isLast && Boolean(fault.retry_after_s));
