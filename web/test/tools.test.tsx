@@ -154,7 +154,19 @@ describe("files", () => {
     );
     await on.screen.show();
     await give(new File(["x"], "photo.heic", { type: "image/heic" }));
-    expect(on.screen.text(".attached-name")).toContain("This picture cannot be read.");
+    expect(on.screen.text(".attached-name")).toContain("cannot be read.");
+    expect(on.screen.server.to("/api/files")).toEqual([]);
+  });
+
+  // rules: W23
+  test("a folder, an empty file and one that changed are refused before anything is sent", async () => {
+    await on.screen.show();
+    const folder = new File(["x"], "src");
+    folder.arrayBuffer = () => Promise.reject(new DOMException("no", "NotFoundError"));
+    await give(folder, new File([], "empty.txt"));
+    const told = [...on.screen.place.querySelectorAll(".attached-name")];
+    expect(told).toHaveLength(2);
+    for (const one of told) expect(one.textContent).toContain("empty or cannot be read");
     expect(on.screen.server.to("/api/files")).toEqual([]);
   });
 

@@ -57,10 +57,11 @@ export const EN_CODE = {
   "attach.remove": "Remove {name}",
   "attach.busy": "Sending {name}…",
   "attach.failed": "{name}: {message}",
-  "attach.unreadable": "This picture cannot be read. Try another, or send it as a file.",
+  "attach.unreadable":
+    "It is empty or cannot be read. Folders are not taken, pictures as JPEG or PNG.",
   "attach.large": "That is too large: at most {size} MB.",
   "attach.many": "At most {count} at once.",
-  "attach.wait": "Wait until all files are sent.",
+  "attach.wait": "Wait until all files are sent, and remove those that failed.",
   "attach.blind":
     "{model} sees no pictures: it is told that there is one. Choose another model, or send it all the same.",
   "attach.paste": "pasted text, {lines} lines",

@@ -105,10 +105,11 @@ export class Attachments {
 
   async #make(id: number, file: File, name: string, signal: AbortSignal): Promise<PromptBlock> {
     const isPicture = file.type.startsWith("image/") && file.type !== "image/svg+xml";
-    const bytes = isPicture ? await readPicture(file) : file;
-    if (bytes.size > MAX_BYTES) {
+    // A picture gets smaller, however large it comes.
+    if (!isPicture && file.size > MAX_BYTES) {
       throw new Refused(t("attach.large", { size: MAX_BYTES / BYTES_OF_MB }));
     }
+    const bytes = await read(isPicture ? shrinkPicture(file) : copyOf(file));
     if (signal.aborted) throw new DOMException("removed", "AbortError");
     if (isPicture) this.#put(id, { picture: URL.createObjectURL(bytes) });
     const kept = await uploadFile(bytes, name, signal);
@@ -122,9 +123,15 @@ export class Attachments {
 /** A file that was never sent. */
 class Refused extends Error {}
 
-async function readPicture(file: File): Promise<Blob> {
+/** The bytes as they are now: a folder has none, and a file may change while it is sent. */
+async function copyOf(file: File): Promise<Blob> {
+  if (file.size === 0) throw new TypeError("empty");
+  return new Blob([await file.arrayBuffer()], { type: file.type });
+}
+
+async function read(bytes: Promise<Blob>): Promise<Blob> {
   try {
-    return await shrinkPicture(file);
+    return await bytes;
   } catch (error) {
     if (!(error instanceof DOMException) && !(error instanceof TypeError)) throw error;
     throw new Refused(t("attach.unreadable"));
