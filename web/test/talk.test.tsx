@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { learn } from "../src/platform/api.ts";
 import type { CallView, MessageView } from "../src/protocol/types.gen.ts";
-import { makePrompt, outbox } from "../src/state/outbox.ts";
+import { begun } from "../src/state/outbox.ts";
 import { ComposerTools } from "../src/ui/chat/Composer.tsx";
 import { MessageFooter, OwnFooter } from "../src/ui/chat/Message.tsx";
 import { Keys } from "../src/ui/shell/AppShell.tsx";
@@ -72,6 +72,23 @@ describe("a message of one's own", () => {
     await on.screen.press("Edit");
     expect(on.screen.field.value).toBe("");
     expect(on.screen.text(".composer .complaint")).toContain("Stop the turn first");
+  });
+
+  test("becomes a new message when another device has undone what it was to replace", async () => {
+    on.screen.server
+      .on(`POST ${AT}/turns/trn_1/resend`, () => problem(422, "rejected", { reason: "turn_gone" }))
+      .on(`POST ${AT}/prompts`, accepted);
+    await on.screen.show(TALK);
+    await on.screen.press("Edit");
+    await on.screen.type("Say two");
+    await on.screen.press("Send");
+    expect(on.screen.text(".delivery")).toContain("as a new message");
+    (on.screen.place.querySelector(".delivery-actions button:last-child") as HTMLElement).click();
+    await on.screen.settle();
+    expect(on.screen.field.value).toBe("Say two");
+    await on.screen.press("Send");
+    expect(on.screen.server.to(`${AT}/prompts`)).toHaveLength(1);
+    expect(on.screen.server.to(`${AT}/turns/trn_1/resend`)).toHaveLength(1);
   });
 
   test("of a turn that was steered offers only the prompt that began it", async () => {
@@ -235,11 +252,10 @@ describe("what is new", () => {
     on.screen.server
       .on(`GET ${AT}`, () => json({ ...INFO, unread: true, read_seq: 2 }))
       .on(`POST ${AT}/read`, () => json({ seq: 4 }));
-    outbox.value = [makePrompt("k_own", SESSION, "What is it?")];
+    begun.add(SESSION);
     await on.screen.show(TALK);
     await on.screen.settle(1_500);
     expect(on.screen.text(".new-line")).toBeUndefined();
-    outbox.value = [];
   });
 
   test("a notice stands as one quiet line where it came", async () => {

@@ -57,11 +57,10 @@ export const EN_CODE = {
   "attach.remove": "Remove {name}",
   "attach.busy": "Sending {name}…",
   "attach.failed": "{name}: {message}",
-  "attach.unreadable":
-    "It is empty or cannot be read. Folders are not taken, pictures as JPEG or PNG.",
+  "attach.unreadable": "It is empty or cannot be read. Pictures are taken as JPEG or PNG.",
   "attach.large": "That is too large: at most {size} MB.",
   "attach.many": "At most {count} at once.",
-  "attach.wait": "Wait until all files are sent, and remove those that failed.",
+  "attach.wait": "Wait until all files are sent, or remove them.",
   "attach.blind":
     "{model} sees no pictures: it is told that there is one. Choose another model, or send it all the same.",
   "attach.paste": "pasted text, {lines} lines",
@@ -71,6 +70,7 @@ export const EN_CODE = {
   "chips.folder": "Folder",
   "chips.folder.other": "Another folder below one of these",
   "chips.folder.take": "Work there",
+  "said.turn_gone": "It is gone by now. Edit it to send it as a new message.",
   "said.outside_roots":
     "The server may not work in that folder. Add it to roots in config.toml there, or start it by towline up --root FOLDER.",
   "start.asks": "It asks before a change.",

@@ -47,6 +47,9 @@ export const wish = signal<Wish>({});
 /** All prompts that the log does not hold yet, oldest first. */
 export const outbox = signal<readonly PromptEntry[]>([]);
 
+/** Sessions that were begun in this window and not opened yet: nothing in them is new. */
+export const begun = new Set<string>();
+
 /** What was typed and not taken yet. */
 export const drafts = new Drafts(
   {
@@ -223,6 +226,7 @@ async function begin(first: PromptEntry, signal: AbortSignal): Promise<void> {
   const body = { ...first.wish, prompt: contentOf(first), key };
   const made = await call("create_session", { key, body, signal });
   putSession(made);
+  begun.add(made.id);
   // The folder is kept: the next session is likely about the same things.
   wish.value = { cwd: first.wish.cwd ?? null };
   // From here on the entry belongs to the session: it is shown there until the log holds it.

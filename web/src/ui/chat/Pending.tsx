@@ -34,13 +34,14 @@ export function Pending({ chat }: { chat: Chat }) {
 
 /** A prompt of which the log knows nothing yet. */
 export function PendingEntry({ entry }: { entry: PromptEntry }) {
-  const { key, session, text, blocks, turn, state, message } = entry;
+  const { key, session, text, blocks, turn, state, message, code } = entry;
   const stuck = state === "refused" || state === "unknown";
   const shown = stuck || state === "sending" ? state : "accepted";
   const edit = (): void => {
     dropEntry(key);
     drafts.write(session, text);
-    editing.value = { session, text, blocks, ...(turn && { turn }) };
+    // What it was to replace may be gone by another device: then it is a new message.
+    editing.value = { session, text, blocks, ...(turn && code !== "rejected" && { turn }) };
   };
   return (
     <article class="entry user" aria-label={t("chat.you")}>

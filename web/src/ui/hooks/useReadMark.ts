@@ -2,7 +2,7 @@ import { useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiFault, call } from "../../platform/api.ts";
 import type { Chat } from "../../state/chat.ts";
-import { outbox } from "../../state/outbox.ts";
+import { begun } from "../../state/outbox.ts";
 import { putSession, sessions } from "../../state/sessions.ts";
 
 /** Who has looked for so long has read what is there, in milliseconds. */
@@ -31,7 +31,7 @@ export function useReadMark(chat: Chat): void {
 
 /** What was new when the session was opened; nothing of one that was just begun here. */
 async function begin(chat: Chat): Promise<void> {
-  if (outbox.peek().some(({ session }) => session === chat.session)) return;
+  if (begun.delete(chat.session)) return;
   await quietly(async () => {
     const path = { session: chat.session };
     const { unread, read_seq = 0 } = await call("get_session", { path });

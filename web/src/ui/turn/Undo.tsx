@@ -42,7 +42,10 @@ export function Undo({ session, turn, onBack, onClose }: UndoProps) {
         <input
           type="checkbox"
           checked={talk}
-          onChange={(event) => setTalk(event.currentTarget.checked)}
+          onChange={(event) => {
+            setTalk(event.currentTarget.checked);
+            key.current = newKey(); // another wish
+          }}
         />
         {t("turn.undo.talk")}
       </label>
