@@ -107,6 +107,7 @@ async def _show(page: Page, state: str) -> None:
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.goto(f"http://localhost/?fixture={state}")
     await page.wait_for_function("globalThis.fixtureDone")
+    await page.wait_for_selector("main", state="attached")  # a screen is a chunk of its own
     if state in LATE:
         await page.wait_for_timeout(2_200)
 

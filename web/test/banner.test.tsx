@@ -54,7 +54,7 @@ test("one line at most, and the most important one", async () => {
   plain.value = true;
   expect(await said()).toContain("Limited on plain HTTP");
   offline.value = true;
-  expect(await said(null)).toContain("Earlier chats are shown as copies");
+  expect(await said(null)).toContain("Earlier chats are copies");
   open.link({ ...IDLE, phase: "retrying" });
   await said();
   await vi.advanceTimersByTimeAsync(2_000);

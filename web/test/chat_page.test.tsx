@@ -244,7 +244,7 @@ test("the status region tells the news of a turn, the log is silent", async () =
 test("what hides in names, faults and the arguments of a tool is spelled out", async () => {
   const hidden = "a\u202eb\u200b\u001b";
   const shown = "a⟨U+202E⟩b⟨U+200B⟩⟨U+001B⟩";
-  await on.screen.show({ title: `${hidden} 👩\u200d💻❤\ufe0f`, model: hidden });
+  await on.screen.show({ title: `${hidden} 👩\u200d💻❤\ufe0f`, cwd: hidden });
   expect(on.screen.text("h1")).toBe(`${shown} 👩\u200d💻❤\ufe0f`);
   expect(on.screen.text(".bar .quiet")).toBe(shown);
   expect(document.title).toContain(shown);

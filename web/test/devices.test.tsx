@@ -59,11 +59,11 @@ test("devices are listed, and one is let go only after a second tap", async () =
     [...place.querySelectorAll("article")].map((one) => one.getAttribute("aria-label")),
   ).toEqual(["Android", "Mac"]);
   expect(place.querySelectorAll("article button")).toHaveLength(1);
-  await press("Let go");
+  await press("Sign out");
   await press("Keep");
   expect(server.to("/api/auth/tokens/tok_b")).toHaveLength(0);
-  await press("Let go");
-  await press("Let it go");
+  await press("Sign out");
+  await press("Sign it out");
   expect(server.to("/api/auth/tokens/tok_b")).toHaveLength(1);
   expect(place.querySelectorAll("article")).toHaveLength(1);
 });

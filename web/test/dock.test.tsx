@@ -55,7 +55,7 @@ describe("the plan", () => {
     });
     expect(on.screen.text(".plan-now")).toBe("1/3 · Run tests");
     const rows = [...on.screen.place.querySelectorAll(".todo")].map((row) => row.textContent);
-    expect(rows).toEqual(["Lookdone", "Run testsin work", "Tellto do"]);
+    expect(rows).toEqual(["Lookdone", "Run testsnow", "Tellto do"]);
   });
 
   test("says when all is done, and is not there without a plan", async () => {
@@ -83,7 +83,7 @@ describe("model and mode", () => {
       cost: 0.25,
       usage: { input: 1000, cache_read: 200, output: 30 },
     });
-    expect(on.screen.text(".chip-button")).toBe("Model and mode: a·Ask· 50 % full");
+    expect(on.screen.text(".chip-button")).toBe("Model and mode: a·Ask· context 50 %");
     await on.screen.press("Model and mode: a·Ask");
     await on.screen.settle();
     return on.screen.place.querySelector("dialog") as HTMLElement;

@@ -103,7 +103,9 @@ afterEach(async () => {
 
 test("a new chat shows its folder, model and mode, and proposes what the server does", async () => {
   expect(place.querySelector(".chip-button")?.textContent).toBe("Model and mode: one·Ask· notes");
-  expect(place.querySelector(".welcome")?.textContent).toContain("It asks before a change.");
+  expect(place.querySelector(".welcome")?.textContent).toContain(
+    "The agent asks before it changes anything.",
+  );
   await press("Tell me what is in this folder");
   expect(server.to("/api/sessions")[0]?.body).toMatchObject({
     prompt: [{ type: "text", text: START.suggestions[0] }],

@@ -37,7 +37,7 @@ describe("a message of one's own", () => {
     await on.screen.type("half a thought");
     await on.screen.press("Edit");
     expect(on.screen.field.value).toBe("Say **one**");
-    expect(on.screen.text(".composer-note")).toContain("You change an earlier message.");
+    expect(on.screen.text(".composer-note")).toContain("You edit an earlier message.");
     await on.screen.press("Cancel");
     expect(on.screen.field.value).toBe("half a thought");
     expect(on.screen.text(".composer-note")).toBeUndefined();
@@ -82,7 +82,7 @@ describe("a message of one's own", () => {
     await on.screen.press("Edit");
     await on.screen.type("Say two");
     await on.screen.press("Send");
-    expect(on.screen.text(".delivery")).toContain("as a new message");
+    expect(on.screen.text(".delivery")).toContain("send a new message");
     (on.screen.place.querySelector(".delivery-actions button:last-child") as HTMLElement).click();
     await on.screen.settle();
     expect(on.screen.field.value).toBe("Say two");

@@ -50,7 +50,7 @@ export const EN_LATER = {
   "http.limited": "Limited on plain HTTP: no push, install, offline",
   "http.accept": "OK",
   "offline.copy": "Copy from {time}. No connection.",
-  "offline.none": "No connection. Earlier chats are shown as copies.",
+  "offline.none": "No connection. Earlier chats are copies.",
   "install.offer": "Install towline as an app?",
   "install.do": "Install",
   "install.later": "Not now",
@@ -61,7 +61,7 @@ export const EN_LATER = {
   "gate.title": "Sign in",
   "gate.lead": "This page talks to an agent that runs on {host}.",
   "gate.code": "One-time code",
-  "gate.hint": "The server prints a code when it starts. For another device, run {command}.",
+  "gate.hint": "The server prints a code when it starts. For another device, run “{command}”.",
   "gate.submit": "Sign in",
   "gate.busy": "Signing in…",
   "gate.wrong": "That code is wrong or used up. Get a new one and try again.",
@@ -130,7 +130,7 @@ export const EN_LATER = {
   "ask.questions": "Questions for you",
   "ask.words": "Your own words",
   "ask.answer": "Answer",
-  "ask.note": "A note with a denial",
+  "ask.note": "Reason to deny",
   "ask.skip": "Skip (agent decides)",
 } as const;
 

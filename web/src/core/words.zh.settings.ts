@@ -66,7 +66,7 @@ export const ZH_SETTINGS: Record<keyof typeof EN_SETTINGS, string> = {
   "set.usage.measure": "图表显示",
   "set.usage.cost": "费用",
   "set.usage.tokens": "令牌",
-  "set.usage.total": "该时段费用",
+  "set.usage.total": "费用",
   "set.usage.requests": "请求数",
   "set.usage.today": "今天",
   "set.usage.of": "{cost}，上限 {most}",

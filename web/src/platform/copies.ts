@@ -53,14 +53,13 @@ export async function readCopies(): Promise<{ owner: Identity; copies: SessionCo
 /** Says whose copies are kept from now on; anybody else's go. */
 export async function claimCopies(owner: Identity): Promise<void> {
   await use("readwrite", async (sessions, owners) => {
-    if (!(await isOwner(owners, owner))) await finished(sessions.clear());
+    if (!(await isOwner(owners, owner.user))) await finished(sessions.clear());
     await finished(owners.put(owner, 0));
   });
 }
 
-async function isOwner(owners: IDBObjectStore, { user }: Identity): Promise<boolean> {
-  const before = (await finished(owners.get(0))) as Identity | undefined;
-  return before?.user === user;
+async function isOwner(owners: IDBObjectStore, user: string): Promise<boolean> {
+  return ((await finished(owners.get(0))) as Identity | undefined)?.user === user;
 }
 
 /**
@@ -69,11 +68,10 @@ async function isOwner(owners: IDBObjectStore, { user }: Identity): Promise<bool
  */
 export async function writeCopy(
   copy: SessionCopy,
-  owner: Identity,
   surplus: (copies: readonly SessionCopy[]) => readonly string[],
 ): Promise<void> {
   await use("readwrite", async (sessions, owners) => {
-    if (!(await isOwner(owners, owner))) return;
+    if (!(await isOwner(owners, copy.user))) return;
     await finished(sessions.put(copy));
     const all = (await finished(sessions.getAll())) as SessionCopy[];
     await Promise.all(surplus(all).map((session) => finished(sessions.delete(session))));

@@ -51,7 +51,7 @@ function keepWhatIsRead(): (() => void) | undefined {
   // Not each piece of an answer, but each entry that is finished.
   if (open.messages.value.length === 0) return;
   const keep = (): void => {
-    void writeCopy(makeCopy(open.current.peek(), owner.user, Date.now()), owner, surplus);
+    void writeCopy(makeCopy(open.current.peek(), owner.user, Date.now()), surplus);
   };
   const timer = setTimeout(keep, STILL_MS);
   const leaving = new AbortController();
@@ -114,7 +114,8 @@ function comeBack(): (() => void) | undefined {
   };
 }
 
-async function askAgain(): Promise<void> {
+/** Asks now whether the server is there again. */
+export async function askAgain(): Promise<void> {
   const before = identity.peek()?.user;
   try {
     const found = await call("me");

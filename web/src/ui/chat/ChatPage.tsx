@@ -26,11 +26,11 @@ const StatusRegion = lazy(
 
 /** One session. */
 export function ChatPage({ chat }: { chat: Chat }) {
-  const { model, title_truncated } = chat.parts;
+  const { cwd, title_truncated } = chat.parts;
   const named = visibleName(chat.title.value ?? "") || t("sessions.untitled");
   const title = title_truncated ? `${named}…` : named;
   return (
-    <AppShell title={title} note={visible(model)} chat={chat}>
+    <AppShell title={title} note={visible((cwd ?? "").split("/").slice(-2).join("/"))} chat={chat}>
       <main class="chat">
         {chat.loaded.value ? <MessageList chat={chat} /> : <NotLoaded chat={chat} />}
         <div class="dock">

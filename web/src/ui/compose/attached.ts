@@ -125,7 +125,7 @@ class Refused extends Error {}
 
 /** The bytes as they are now: a folder has none, and a file may change while it is sent. */
 async function copyOf(file: File): Promise<Blob> {
-  if (file.size === 0) throw new TypeError("empty");
+  if (file.size === 0) throw new TypeError();
   return new Blob([await file.arrayBuffer()], { type: file.type });
 }
 

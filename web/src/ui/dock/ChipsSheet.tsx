@@ -32,7 +32,7 @@ export function ChipsSheet(props: ChipsSheetProps) {
     if (message !== null) setComplaint(t("chips.refused", { message: visible(message) }));
   };
   return (
-    <Sheet title={t("chips.label")} onClose={onClose}>
+    <Sheet title={t(view ? "chips.label" : "chips.start")} onClose={onClose}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keys */}
       <div class="sheet-scroll" tabIndex={0}>
         {children}

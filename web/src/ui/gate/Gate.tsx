@@ -38,11 +38,12 @@ export function Gate({ code }: GateProps) {
   const why = useWhy(code === undefined);
   useEffect(() => {
     // A fresh link opened in this window changes the fragment alone, and loads nothing by itself.
-    const look = (): void => {
+    window.onhashchange = () => {
       if (location.hash.startsWith("#code=")) location.reload();
     };
-    addEventListener("hashchange", look);
-    return () => removeEventListener("hashchange", look);
+    return () => {
+      window.onhashchange = null;
+    };
   }, []);
   const reason = why ? t(`gate.ended.${why}`) : ended.value ? t("gate.ended") : null;
   const name = visibleName(readSetting("server_name") ?? "");

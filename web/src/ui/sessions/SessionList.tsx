@@ -147,7 +147,7 @@ interface RowGroupProps {
 function RowGroup({ label, rows, now, onPick }: RowGroupProps) {
   if (rows.length === 0) return null;
   return (
-    <section>
+    <section class={label}>
       <h2 class="label">{t(label)}</h2>
       <ul>
         {rows.map((row) => (

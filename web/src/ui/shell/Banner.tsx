@@ -4,7 +4,7 @@ import { localeNow, t, type Word } from "../../core/i18n.ts";
 import type { LinkState } from "../../core/link.ts";
 import { formatWhen } from "../../core/time.ts";
 import type { Chat } from "../../state/chat.ts";
-import { offline } from "../../state/copies.ts";
+import { askAgain, offline } from "../../state/copies.ts";
 import { acceptHeld, held } from "../../state/held.ts";
 import { declineInstall, install, installWay, offersInstall } from "../../state/install.ts";
 import { acceptLimits, isLimited } from "../../state/plain_http.ts";
@@ -46,7 +46,10 @@ export function Banner({ chat }: { chat: Chat | null }) {
   if (chat && trouble !== null && isLong) {
     return <Line kind="warn" text={t(trouble)} actions={{ retry: () => retry(chat) }} />;
   }
-  if (offline.value) return <Line kind="warn" text={t("offline.none")} actions={{}} />;
+  if (offline.value) {
+    const actions = { retry: () => void askAgain() };
+    return <Line kind="warn" text={t("offline.none")} actions={actions} />;
+  }
   if (isLimited.value) {
     return <Line kind="info" text={t("http.limited")} actions={{ "http.accept": acceptLimits }} />;
   }

@@ -79,9 +79,9 @@ function Found({ call: { artifacts, content, files } }: { call: CallView }) {
       ))}
       {files
         .filter((file) => !pictures.includes(file))
-        .map((file) => (
+        .map((file, place) => (
           <a key={file} href={addressOfFile(file)} target="_blank" rel="noopener">
-            {t("tool.whole")}
+            {t("tool.whole")} {place > 0 && place + 1}
           </a>
         ))}
     </>
@@ -129,6 +129,7 @@ function LongText({ label, text, tail = false }: LongTextProps) {
   useEffect(() => {
     if (tail && box.current) box.current.scrollTop = box.current.scrollHeight;
   });
+  if (text === "{}") return null;
   const folded = !whole && text.length > FOLD_UNITS;
   const shown = folded ? (tail ? text.slice(-FOLD_UNITS) : text.slice(0, FOLD_UNITS)) : text;
   return (

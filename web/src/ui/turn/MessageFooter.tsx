@@ -52,15 +52,15 @@ export function MessageFooter({ chat, turn, text, time }: MessageFooterProps) {
           {t("retry")}
         </button>
       )}
-      {turn !== null && (
-        <IconButton icon="more" label={t("turn.more")} onClick={() => setOpen(true)} />
-      )}
       {changes.length > 0 && (
         <button type="button" class="files-button" onClick={() => setOpen(true)}>
           <Icon name="pencil" />
           {tellFiles(new Set(changes.map(({ path }) => path)).size)}
           <Counts changes={changes} />
         </button>
+      )}
+      {turn !== null && (
+        <IconButton icon="more" label={t("turn.more")} onClick={() => setOpen(true)} />
       )}
       <Clock time={time} />
       {open && turn !== null && (

@@ -42,10 +42,7 @@ export function Undo({ session, turn, onBack, onClose }: UndoProps) {
         <input
           type="checkbox"
           checked={talk}
-          onChange={(event) => {
-            setTalk(event.currentTarget.checked);
-            key.current = newKey(); // another wish
-          }}
+          onChange={(event) => setTalk(event.currentTarget.checked)}
         />
         {t("turn.undo.talk")}
       </label>
