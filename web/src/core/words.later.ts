@@ -44,7 +44,7 @@ export const EN_LATER = {
   "held.line": "Proxy holds the stream back",
   "held.how": "What to do",
   "held.why":
-    "An answer came all at once. Something between this page and the server collects it first. Nothing is lost, it comes late.",
+    "An answer came all at once: something between this page and the server collects it first. Nothing is lost.",
   "held.other": "Others must heed ",
   "held.docs": "See “Behind a reverse proxy” in the docs.",
   "http.limited": "Limited on plain HTTP: no push, install, offline",
@@ -81,9 +81,9 @@ export const EN_LATER = {
   "gate.scan.point": "Point the camera at the square code that {command} shows.",
   "gate.scan.start": "Starting the camera…",
   "gate.scan.unable":
-    "This browser cannot read square codes by itself. Open the camera app of this device and point it at the code: it leads here and signs in.",
+    "This browser cannot read square codes by itself. Open the camera app of this device and point it at the code: it signs you in here.",
   "gate.scan.insecure":
-    "The camera works over HTTPS only. Open the camera app of this device and point it at the code: it leads here and signs in.",
+    "The camera works over HTTPS only. Open the camera app of this device and point it at the code: it signs you in here.",
   "gate.scan.denied":
     "The camera may not be used, or is busy. Allow it in the browser, or type the code.",
   "gate.short": "A code has 8 letters and digits.",

@@ -178,6 +178,12 @@ async def test_other_methods_are_refused(dist: Path) -> None:
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
+async def test_what_is_shared_before_there_is_a_worker_opens_the_page(dist: Path) -> None:
+    answer = await _get(load_web_app(dist), "/share", method="POST")
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert (await _get(load_web_app(dist), "/share")).status == 404
+
+
 async def test_a_page_that_was_not_built_says_how_to_build_it(tmp_path: Path) -> None:
     app = load_web_app(tmp_path / "dist")
     answer = await _get(app, "/")

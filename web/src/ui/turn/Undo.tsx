@@ -20,21 +20,22 @@ export function Undo({ session, turn, onBack, onClose }: UndoProps) {
   const [done, setDone] = useState<TurnReverted | null>(null);
   const [complaint, setComplaint] = useState("");
   // One key for one wish: a second tap, or a tap after a lost answer, asks for the same thing.
-  const key = useRef(newKey());
+  const keys = useRef<Record<string, string>>({});
   const undo = async (skip_conflicts: boolean): Promise<void> => {
     setBusy(true);
     setComplaint("");
     const body = { conversation: talk, skip_conflicts };
     const path = { session, turn };
-    const said = deliver("revert_turn", { path, key: key.current, body });
+    const wish = `${talk}${skip_conflicts}`;
+    keys.current[wish] ??= newKey();
+    const key = keys.current[wish];
+    const said = deliver("revert_turn", { path, key, body });
     setComplaint((await complaintOf(said.then(setDone))) ?? "");
     setBusy(false);
   };
-  const others = (): void => {
-    key.current = newKey();
-    void undo(true);
-  };
-  if (done) return <Outcome done={done} busy={busy} onOthers={others} onClose={onClose} />;
+  if (done) {
+    return <Outcome done={done} busy={busy} onOthers={() => void undo(true)} onClose={onClose} />;
+  }
   return (
     <section class="undo" aria-label={t("turn.undo.do")}>
       <p>{t("turn.undo.lead")}</p>

@@ -47,6 +47,8 @@ _TYPES: Final = {
 }
 _PACKED: Final = frozenset({".ico", ".png", ".webp", ".woff2"})  # these do not shrink
 
+_SHARED: Final = ("POST", "/share")
+"""What another app hands over goes to the page's worker; it comes here where there is none yet."""
 _REFUSAL: Final = ((b"content-type", _TYPES[".txt"]), (b"cache-control", b"no-store"))
 _UNBUILT: Final = ((b"content-type", _TYPES[".html"]), (b"cache-control", b"no-store"))
 _HOW_TO_BUILD: Final = b"""<!doctype html>
@@ -103,6 +105,8 @@ class WebApp:
         await send({"type": "http.response.body", "body": b"" if head else body})
 
     def _find(self, scope: _Scope) -> tuple[int, _Headers, bytes]:
+        if (scope["method"], scope["path"]) == _SHARED:
+            return 303, [*_REFUSAL, (b"location", b"/")], b"The page opens; share it once more.\n"
         if scope["method"] not in ("GET", "HEAD"):
             return 405, [*_REFUSAL, (b"allow", b"GET, HEAD")], b"Use GET or HEAD here.\n"
         path = "/index.html" if scope["path"] == "/" else str(scope["path"])
