@@ -116,6 +116,12 @@ class Desk:
             key=lambda row: row[1] != "server:test",
         )
 
+    async def until_shown(self, count: int) -> None:
+        """Wait until the browser shows so many: it takes a moment after it was handed one."""
+        async with asyncio.timeout(LIMIT_S):
+            while len(await self.shown()) < count:
+                await self.page.wait_for_timeout(20)
+
     async def hand_over(self, count: int) -> dict[str, Any]:
         """Bring the newest of so many messages to the browser, as a push service does."""
         told = self.device.read((await self.service.take(count))[count - 1])
@@ -172,6 +178,7 @@ async def test_a_notification_of_a_request_leads_to_just_that_request(tmp_path: 
         await desk.page.get_by_role("button", name="Send a test").click()
         await expect(desk.page.get_by_text("Last message: delivered")).to_be_visible()
         await desk.hand_over(1)
+        await desk.until_shown(1)
         assert await desk.shown() == [("Notifications work", "server:test", ())]
 
         await desk.page.evaluate("beSeen('hidden')")
@@ -185,6 +192,7 @@ async def test_a_notification_of_a_request_leads_to_just_that_request(tmp_path: 
             sessions.append(session)
         asks = [("The agent asks for permission", f"{one}:permission", ("allow", "deny"))
                 for one in sessions]  # fmt: skip
+        await desk.until_shown(1 + len(asks))
         assert sorted((await desk.shown())[1:]) == sorted(asks)
 
         await desk.page.evaluate("beSeen('visible')")

@@ -197,7 +197,9 @@ async def test_messages_above_the_first_screen_come_in_idle_moments_and_move_not
         work = "() => { for (const run of idle.splice(0)) run({ timeRemaining: () => 50 }); }"
         await page.evaluate(work)
         await expect(articles).to_have_count(30)
-        await page.wait_for_function(f"({FROM_END})(document.querySelector('[role=log]')) <= 1")
+        async with asyncio.timeout(20):  # the page's policy lets nobody wait within it
+            while await log.evaluate(FROM_END) > 1:
+                await page.wait_for_timeout(20)
 
         await log.hover()
         await page.mouse.wheel(0, -900)

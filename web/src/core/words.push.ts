@@ -10,7 +10,7 @@ export const EN_PUSH = {
   "push.insecure":
     "This page came over plain HTTP, and browsers allow no notifications there. Open it over HTTPS.",
   "push.blocked":
-    "Notifications are blocked for this page. Allow them in the browser's settings for this site, then open this page again.",
+    "Notifications are blocked here. Allow them in the browser's settings for this site, then reload.",
   "push.off": "Notifications are off on this device.",
   "push.on": "Notifications are on for this device.",
   "push.lead":

@@ -11,7 +11,9 @@ const ANSWER_MS = 400;
 export function answerCounts(since: () => number | null): () => void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.onmessage = ({ data }) => {
-    if (data === "who" && since() !== null) channel.postMessage(since());
+    // A hidden window lets its stream go in a moment: nobody gives way to it.
+    const counts = since() !== null && document.visibilityState === "visible";
+    if (data === "who" && counts) channel.postMessage(since());
   };
   return () => channel.close();
 }
