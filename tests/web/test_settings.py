@@ -136,4 +136,6 @@ async def test_the_model_of_new_chats_is_chosen_for_the_server(
         await open_section(page, "Models and keys")
         await page.get_by_label("Model of new chats").select_option("acme/one")
         await expect(page.get_by_label("Model of new chats")).to_have_value("acme/one")
+        while providers.default is None:  # the server hears of it a moment later
+            await page.wait_for_timeout(20)
         assert providers.default == "acme/one"
