@@ -87,11 +87,7 @@ def test_a_tool_that_stops_the_loop_stops_nothing() -> None:
     assert works()
 
 
-@pytest.mark.rules("A4.51")
-def test_a_loop_that_breaks_fails_who_waits_and_the_next_run_has_a_new_one(tmp_path: Path) -> None:
-    run = run_program(
-        tmp_path,
-        """
+_SMASH = """
 import asyncio
 from towline_agent import Agent, tool
 from towline_protocol import UsageError
@@ -108,7 +104,14 @@ try:
 except UsageError as error:
     print(error)
 print(Agent(ScriptedProvider("Hi.")).run_sync("Hi").final_message, flush=True)
-""",
+"""
+
+
+@pytest.mark.rules("A4.51")
+def test_a_loop_that_breaks_fails_who_waits_and_the_next_run_has_a_new_one(tmp_path: Path) -> None:
+    run = run_program(
+        tmp_path,
+        _SMASH,
     )
     assert run.returncode == 0, run.stderr
     first, second = run.stdout.splitlines()
@@ -116,12 +119,7 @@ print(Agent(ScriptedProvider("Hi.")).run_sync("Hi").final_message, flush=True)
     assert second == "Hi."
 
 
-@pytest.mark.rules("A4.51", "A4.25")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="NO FORK on this system.")
-def test_a_forked_child_runs_with_a_loop_and_threads_of_its_own(tmp_path: Path) -> None:
-    run = run_program(
-        tmp_path,
-        """
+_FORK = """
 import os
 from towline_agent import Agent, find_tools
 from towline_agent.testing import ScriptedProvider, call
@@ -144,17 +142,21 @@ if child:
     os.waitpid(child, 0)
 else:
     os._exit(0)
-""",
+"""
+
+
+@pytest.mark.rules("A4.51", "A4.25")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="NO FORK on this system.")
+def test_a_forked_child_runs_with_a_loop_and_threads_of_its_own(tmp_path: Path) -> None:
+    run = run_program(
+        tmp_path,
+        _FORK,
     )
     assert sorted(run.stdout.splitlines()) == ["before Done. 2", "child Done. 2", "parent Done. 2"]
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="NO FORK on this system.")
-def test_a_forked_child_ends_without_the_connections_of_its_parent(tmp_path: Path) -> None:
-    run = run_program(
-        tmp_path,
-        """
+_FORK_CONNECTED = """
 import os, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from towline_agent.background import run_in_background
@@ -186,7 +188,14 @@ if not child:
     os._exit(0)
 os.waitpid(child, 0)
 print("kept connection:", ask() == before, flush=True)
-""",
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="NO FORK on this system.")
+def test_a_forked_child_ends_without_the_connections_of_its_parent(tmp_path: Path) -> None:
+    run = run_program(
+        tmp_path,
+        _FORK_CONNECTED,
     )
     assert run.stdout.splitlines() == ["own connection: True", "kept connection: True"], run.stderr
 

@@ -221,10 +221,7 @@ async def test_a_cancel_before_its_start_is_durable_means_that_it_never_begins(
     assert not (tmp_path / "effect").exists()
 
 
-@pytest.mark.rules("C5.5", "S12")
-@pytest.mark.skipif(sys.platform != "linux", reason="NO PIDFD: waits for a stranger's process")
-def test_a_crash_before_its_start_is_durable_means_that_it_never_begins(tmp_path: Path) -> None:
-    program = """
+_CRASH = """
 import asyncio, os, signal, sys
 from towline_agent.workspaces.program import run_program
 async def start(process):
@@ -236,8 +233,13 @@ run = run_program(
 )
 asyncio.run(run)
 """
+
+
+@pytest.mark.rules("C5.5", "S12")
+@pytest.mark.skipif(sys.platform != "linux", reason="NO PIDFD: waits for a stranger's process")
+def test_a_crash_before_its_start_is_durable_means_that_it_never_begins(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path)],
+        [sys.executable, "-c", _CRASH, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -64,9 +64,7 @@ def test_one_pool_serves_one_loop_after_the_other() -> None:
         assert asyncio.run(pool.run(lambda: 3)) == 3
 
 
-@pytest.mark.rules("A4.26")
-def test_work_that_never_ends_does_not_keep_the_process() -> None:
-    program = """
+_HANG = """
 import asyncio, threading
 from towline_agent.workspaces.threads import ThreadPool
 async def main():
@@ -80,8 +78,12 @@ async def main():
 asyncio.run(main())
 print("left")
 """
+
+
+@pytest.mark.rules("A4.26")
+def test_work_that_never_ends_does_not_keep_the_process() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", _HANG], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, "left\n"), done.stderr
 

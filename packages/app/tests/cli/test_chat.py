@@ -142,6 +142,7 @@ async def test_another_devices_prompt_is_shown() -> None:
             other = await phone.open(desk.session().id)
             await other.ask("from the phone")
         await desk.paper.until("> from the phone\nYou said: from the phone\n")
+        assert desk.paper.getvalue().count("> from the phone\n") == 1
 
 
 async def test_a_failed_turn_is_the_exit_code() -> None:
@@ -163,6 +164,7 @@ async def test_a_refused_prompt_is_said_and_the_chat_goes_on() -> None:
         await desk.paper.until("✗ 32 prompts wait already.")
         desk.keys.queue.put_nowait("two")
         await desk.paper.until("You said: two")
+        assert "You said: one" not in desk.paper.getvalue()
 
 
 async def test_a_short_cut_of_the_line_is_not_worth_a_word_and_a_long_one_is() -> None:
@@ -254,6 +256,7 @@ async def test_what_a_stop_holds_back_runs_once_it_is_resumed() -> None:
         await keys.idle.wait()
         keys.queue.put_nowait("/continue")
         await desk.paper.until("Working on more")
+        assert desk.paper.getvalue().count("Working on more") == 1
 
 
 async def test_what_is_said_after_a_stop_is_waited_for() -> None:

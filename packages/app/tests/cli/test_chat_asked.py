@@ -30,6 +30,7 @@ async def test_a_permission_answered_elsewhere_is_not_waited_for() -> None:
             await other.answer(other.view.permissions[0], "allow_once")
         await desk.paper.until("→ Allow once (by me)\n")
         await desk.paper.until("It went well")
+        assert desk.paper.getvalue().count("→ Allow once") == 1
         desk.keys.queue.put_nowait(None)
         await desk.end()
 

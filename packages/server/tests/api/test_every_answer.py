@@ -328,7 +328,7 @@ async def test_a_request_that_speaks_another_major_version_is_refused(
 @pytest.mark.parametrize("contract", ["0", "2.1", "11", "one", ""])
 async def test_what_is_not_this_version_is_another_one(client: AppClient, contract: str) -> None:
     reply = await client.ask("GET", "/healthz", headers={CONTRACT_HEADER: contract})
-    _problem(reply, 400, "version_mismatch")
+    assert _problem(reply, 400, "version_mismatch").code == "version_mismatch"
 
 
 @pytest.mark.rules("C2.1")

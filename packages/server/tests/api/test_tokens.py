@@ -337,8 +337,10 @@ async def test_a_stream_outlives_the_end_of_its_token_by_a_minute_at_most(tmp_pa
             await wire.take(1)
             async with asyncio.timeout(10):
                 await clock.looks.wait()
+            assert not wire.ended
             clock.advance(STREAM_END_S + 1)
             await _closed(wire)
+            assert wire.ended
 
 
 async def test_the_store_holds_no_token_and_no_password(tmp_path: Path) -> None:

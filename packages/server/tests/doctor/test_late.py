@@ -3,13 +3,14 @@
 import subprocess
 import sys
 
-
-def test_a_server_imports_nothing_of_the_doctor_until_it_is_asked_for() -> None:
-    code = """
+_LOOK = """
 import sys
 import towline_server
 loaded = [name for name in sys.modules if name.startswith("towline_server.doctor")]
 towline_server.examine_store
 sys.exit(loaded != [] or "towline_server.doctor.examine" not in sys.modules)
 """
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_a_server_imports_nothing_of_the_doctor_until_it_is_asked_for() -> None:
+    assert subprocess.run([sys.executable, "-c", _LOOK], check=False, timeout=60).returncode == 0

@@ -117,7 +117,8 @@ async def test_a_drain_tells_the_feed_to_come_back(tmp_path: Path) -> None:
         async with client.follow_all() as wire:
             await wire.take(2)
             built.streams.drain()
-            await _until(wire, lambda frames: any("retry_ms" in repr(f) for f in frames))
+            frames = await _until(wire, lambda found: any("retry_ms" in repr(f) for f in found))
+        assert "retry_ms" in repr(frames[-1])
 
 
 @tool(name="change")

@@ -259,5 +259,6 @@ def test_what_the_providers_own_tools_did_goes_back_unchanged() -> None:
         for case in _cases().values()
         if any("fileSearch" in tool for tool in _items(case["request"]["body"], "tools"))
     ]
+    assert len(grounded) == 2
     first, second = sorted(grounded, key=lambda case: len(case["request"]["body"]["contents"]))
     _follow(first, second)
