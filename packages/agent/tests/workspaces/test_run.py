@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -430,10 +431,24 @@ async def test_a_program_that_closes_its_output_goes_on(tmp_path: Path, watcher:
 @pytest.mark.rules("A5.19")
 @pytest.mark.usefixtures("hurry")
 @pytest.mark.skipif(sys.platform != "linux", reason="NO COUNT: this system does not tell it")
+@pytest.mark.parametrize("late", [False, True])
 async def test_a_storm_of_forks_is_ended(
-    tmp_path: Path, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, watcher: Watcher, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
+    """Also when the server comes to look only after it has broken out."""
     monkeypatch.setattr(program, "PROCESSES_MAX", 60)
+    count = program.count_tasks
+
+    def count_late() -> int:
+        until = time.monotonic() + LIMIT_S / 4
+        while late and watcher.process is not None and time.monotonic() < until:
+            group = watcher.process.group
+            if len([row for row in list_processes() if row.group == group]) > 100:
+                break
+            time.sleep(0.01)
+        return count()
+
+    monkeypatch.setattr(program, "count_tasks", count_late)
     ten = "1 2 3 4 5 6 7 8 9 10"
     inner = f"for j in {ten}; do sleep 1000 & done; wait"
     script = f"trap '' TERM; for i in {ten}; do ({inner}) & done; wait"

@@ -134,6 +134,7 @@ class _Child:
         self._pipe: int | None = None
         self._input: int | None = None
         self._watch: int | None = None
+        self._tasks = 0  # of the whole machine, before the program began
         self._small = 0
         self._timer: asyncio.TimerHandle | None = None
         self._pause: asyncio.TimerHandle | None = None
@@ -157,6 +158,7 @@ class _Child:
     def _spawn(
         self, prefix: tuple[str, ...], argv: tuple[str, ...], root: str, env: dict[str, str]
     ) -> Process:
+        self._tasks = count_tasks()
         self._gate, theirs = socket.socketpair()
         self._gate.setblocking(False)
         self._pipe, write_end = os.pipe()
@@ -253,10 +255,11 @@ class _Child:
         """Let the run end when it makes processes without end."""
         process = self._process
         assert process is not None
-        before = await FILES.run(count_tasks)
         while True:
             await asyncio.sleep(_WATCH_S)
-            if await FILES.run(count_tasks) - before <= PROCESSES_MAX:
+            tasks = await FILES.run(count_tasks)
+            self._tasks = min(self._tasks, tasks)  # those of others end too
+            if tasks - self._tasks <= PROCESSES_MAX:
                 continue
             family = await FILES.run(lambda: find_family(list_processes(), process))
             if len(family) > PROCESSES_MAX:
