@@ -437,7 +437,7 @@ async def test_a_storm_of_forks_is_ended(
 ) -> None:
     """Also when the server comes to look only after it has broken out."""
     monkeypatch.setattr(program, "PROCESSES_MAX", 60)
-    count = program.count_tasks
+    count = processes.count_tasks
 
     def count_late() -> int:
         until = time.monotonic() + LIMIT_S / 4
