@@ -6,7 +6,7 @@ export const EN_PUSH = {
   "push.loading": "Looking…",
   "push.unsupported": "This browser has no notifications for pages.",
   "push.install":
-    "On an iPhone or iPad, add this page to the Home Screen first: tap Share, then “Add to Home Screen”, and open it from there.",
+    "On an iPhone or iPad, add this page to the Home Screen first: tap Share, “Add to Home Screen”, and open it there.",
   "push.insecure":
     "This page came over plain HTTP, and browsers allow no notifications there. Open it over HTTPS.",
   "push.blocked":

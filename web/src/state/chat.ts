@@ -208,8 +208,9 @@ export class Chat implements LiveSink {
     const last = messages.at(-1)?.seq ?? first;
     const gone = this.#told.messages.filter(({ seq }) => seq > last && seq < first);
     if (gone.length === 0) return;
-    const all = [...calls, ...this.#told.calls];
-    this.before.value = { messages: [...messages, ...gone], calls: all };
+    // Each of them once: a long talk lets go of very many messages.
+    const all = new Set([...calls, ...this.#told.calls]);
+    this.before.value = { messages: [...messages, ...gone], calls: [...all] };
   }
 
   #show(view: SessionView): void {
