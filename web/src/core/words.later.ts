@@ -81,9 +81,9 @@ export const EN_LATER = {
   "gate.scan.point": "Point the camera at the square code that {command} shows.",
   "gate.scan.start": "Starting the camera…",
   "gate.scan.unable":
-    "This browser cannot read square codes by itself. Open the camera app of this device and point it at the code: it signs you in here.",
+    "This browser reads no square codes. Point the camera app of this device at the code: it signs you in here.",
   "gate.scan.insecure":
-    "The camera works over HTTPS only. Open the camera app of this device and point it at the code: it signs you in here.",
+    "The camera works over HTTPS only. Point the camera app of this device at the code: it signs you in here.",
   "gate.scan.denied":
     "The camera may not be used, or is busy. Allow it in the browser, or type the code.",
   "gate.short": "A code has 8 letters and digits.",

@@ -14,7 +14,7 @@ export const EN_PUSH = {
   "push.off": "Notifications are off on this device.",
   "push.on": "Notifications are on for this device.",
   "push.lead":
-    "You are called when the agent needs you, cannot go on, or is done after more than 30 seconds, and none of your devices shows this page. Message text is sent only if the server's settings say so.",
+    "You are called when the agent needs you, cannot go on, or is done after 30 seconds, and none of your devices shows this page. Message text is sent only if the server's settings say so.",
   "push.enable": "Turn on",
   "push.disable": "Turn off",
   "push.test": "Send a test",

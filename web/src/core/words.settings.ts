@@ -98,7 +98,7 @@ export const EN_SETTINGS = {
   "set.enter.send": "Sends",
   "set.enter.line": "New line",
   "set.enter.about":
-    "As usual: it makes a line where you type with a finger, and sends elsewhere. Ctrl+Enter always sends.",
+    "As usual: a line where you type with a finger, elsewhere it sends. Ctrl+Enter always sends.",
   "set.follow": "Follow the answer",
   "set.follow.about": "On: the view stays at the end while an answer grows, until you scroll up.",
 
