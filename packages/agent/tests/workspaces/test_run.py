@@ -6,14 +6,13 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from towline_agent.errors import ToolError
-from towline_agent.workspaces import processes, program
+from towline_agent.workspaces import processes
 from towline_agent.workspaces.base import ProgramResult
 from towline_agent.workspaces.processes import list_processes, start_time
 from towline_agent.workspaces.program import run_program
@@ -426,38 +425,6 @@ async def test_a_program_that_closes_its_output_goes_on(tmp_path: Path, watcher:
         exit_code=4, output="a\n"
     )
     assert (tmp_path / "later").exists()
-
-
-@pytest.mark.rules("A5.19")
-@pytest.mark.usefixtures("hurry")
-@pytest.mark.skipif(sys.platform != "linux", reason="NO COUNT: this system does not tell it")
-@pytest.mark.parametrize("late", [False, True])
-async def test_a_storm_of_forks_is_ended(
-    tmp_path: Path, watcher: Watcher, monkeypatch: pytest.MonkeyPatch, late: bool
-) -> None:
-    """Also when the server comes to look only after it has broken out."""
-    monkeypatch.setattr(program, "PROCESSES_MAX", 60)
-    count = processes.count_tasks
-
-    def count_late() -> int:
-        until = time.monotonic() + LIMIT_S / 4
-        while late and watcher.process is not None and time.monotonic() < until:
-            group = watcher.process.group
-            if len([row for row in list_processes() if row.group == group]) > 100:
-                break
-            time.sleep(0.01)
-        return count()
-
-    monkeypatch.setattr(program, "count_tasks", count_late)
-    ten = "1 2 3 4 5 6 7 8 9 10"
-    inner = f"for j in {ten}; do sleep 1000 & done; wait"
-    script = f"trap '' TERM; for i in {ten}; do ({inner}) & done; wait"
-    result = await _run(tmp_path, watcher, "sh", "-c", script)
-    assert result.exit_code is None
-    assert result.why == "it had more than 60 processes at once"
-    assert watcher.process is not None
-    group = watcher.process.group
-    assert [row for row in list_processes() if row.group == group and not row.zombie] == []
 
 
 @pytest.mark.usefixtures("hurry")
