@@ -36,6 +36,27 @@ describe("the composer", () => {
     expect(on.screen.place.querySelectorAll("article.user")).toHaveLength(1);
   });
 
+  // rules: W12 W13
+  test("forgets the draft when the log tells what was sent, before any answer does", async () => {
+    on.screen.server.on(`POST ${PROMPTS}`, () => new Promise<Response>(() => {}));
+    await on.screen.show();
+    await on.screen.type("Hello");
+    on.screen.button("Send").click();
+    await on.screen.settle();
+    expect(drafts.read(SESSION)).toBe("Hello");
+    const key = on.screen.server.to(PROMPTS)[0]?.headers.get("idempotency-key") ?? "";
+    const content = [{ type: "text", text: "Hello" } as const];
+    await on.screen.happen({
+      type: "prompt_admitted",
+      prompt: "pmt_1",
+      content,
+      when: "auto",
+      key,
+    });
+    await on.screen.settle();
+    expect(drafts.read(SESSION)).toBe("");
+  });
+
   // rules: W12
   test("keeps a refused message with Retry and Edit", async () => {
     on.screen.server.on(`POST ${PROMPTS}`, () => problem(422, "rejected", { detail: "Say less." }));

@@ -97,7 +97,12 @@ export function settleOutbox(view: SessionView): void {
     new Set(all.map(({ key }) => key ?? ""));
   const settled = settle(entries, keys(view.queue), keys(view.messages));
   if (settled === entries) return;
-  outbox.value = settled.filter(({ state }) => state !== "queued" && state !== "delivered");
+  outbox.value = settled.filter(({ state, session, text }) => {
+    if (state !== "queued" && state !== "delivered") return true;
+    // The log may tell it before the command's answer does.
+    drafts.accepted(session, text);
+    return false;
+  });
 }
 
 /** Sends a text to a session, or begins one with it; files may go along. */

@@ -251,11 +251,13 @@ async def test_what_a_failed_try_used_before_a_crash_is_counted_once(
 ) -> None:
     failed = StepFailed(error=ProviderUnavailable("Down."), usage=DOLLAR)
     hangs = ScriptedProvider(failed, [TextPiece(0, "I"), asyncio.Event()], model=PRICED)
-    clock = FakeClock(NOON_MS)
+    clock = FakeClock(NOON_MS, held=True)  # or the step that hangs would run into its time limit
     async with open_test_app(hangs, root=tmp_path, store=store, clock=clock) as built:
         client = AppClient(built)
         session = await client.create()
         await client.prompt(session, "Hi")
+        await client.until(session, lambda view: view.waiting is not None)
+        clock.advance(60)
         await client.until(session, lambda view: bool(view.open_messages))
         (row,) = (await used(client)).rows
         assert (row.requests, row.usage, row.cost) == (1, DOLLAR, 1.0)
