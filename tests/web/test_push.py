@@ -56,6 +56,20 @@ SHOWN: Final = """async () => {
   return shown.map(({ title, tag, actions }) => [title, tag, actions.map((one) => one.action)]);
 }"""
 
+WARM_UP: Final = """async () => {
+  self.told = 0;
+  const show = registration.showNotification.bind(registration);
+  registration.showNotification = (...all) => show(...all).then(() => { told += 1; });
+  await show("", { tag: "first" });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  for (const one of await registration.getNotifications()) one.close();
+}"""
+"""Counts what the worker has shown, and has the browser show its first one.
+
+Chromium forgets a notification that it is to show when it is asked at that moment which it shows,
+and it takes a while to find out how to show the first.
+"""
+
 TAP: Final = """async (tag) => {
   const [notification] = await registration.getNotifications({ tag });
   dispatchEvent(new NotificationEvent("notificationclick", { notification, action: "allow" }));
@@ -71,6 +85,8 @@ class Desk:
         self.service = service
         self.device = Device(service)
         self.client = AppClient(built)
+        self._tools: Any = None
+        self._registration = ""
 
     async def turn_on(self) -> None:
         """Sign in and turn notifications on, as a person does."""
@@ -85,6 +101,7 @@ class Desk:
         await self.show_settings()
         await self.page.get_by_role("button", name="Turn on").click()
         await expect(self.page.get_by_text("Notifications are on for this device.")).to_be_visible()
+        await self.worker.evaluate(WARM_UP)
 
     async def show_settings(self) -> None:
         """Show how notifications stand."""
@@ -116,15 +133,30 @@ class Desk:
             key=lambda row: row[1] != "server:test",
         )
 
-    async def until_shown(self, count: int) -> None:
-        """Wait until the browser shows so many: it takes a moment after it was handed one."""
-        async with asyncio.timeout(LIMIT_S):
-            while len(await self.shown()) < count:
-                await self.page.wait_for_timeout(20)
-
     async def hand_over(self, count: int) -> dict[str, Any]:
-        """Bring the newest of so many messages to the browser, as a push service does."""
+        """Bring the newest of so many messages to the browser, as a push service does.
+
+        It returns when the worker has shown it.
+        """
         told = self.device.read((await self.service.take(count))[count - 1])
+        if self._tools is None:
+            self._tools, self._registration = await self._find_registration()
+        before: int = await self.worker.evaluate("told")
+        await self._tools.send(
+            "ServiceWorker.deliverPushMessage",
+            {
+                "origin": self.built.url,
+                "registrationId": self._registration,
+                "data": json.dumps(told),
+            },
+        )
+        async with asyncio.timeout(LIMIT_S):
+            while await self.worker.evaluate("told") == before:
+                await self.page.wait_for_timeout(20)
+        return told
+
+    async def _find_registration(self) -> tuple[Any, str]:
+        """The browser's tools, and the name by which they know the page's worker."""
         tools = await tools_of(self.page)
         known: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         tools.on("ServiceWorker.workerRegistrationUpdated", known.put_nowait)
@@ -132,16 +164,7 @@ class Desk:
         async with asyncio.timeout(LIMIT_S):
             while not (rows := (await known.get())["registrations"]):
                 pass
-        await tools.send(
-            "ServiceWorker.deliverPushMessage",
-            {
-                "origin": self.built.url,
-                "registrationId": rows[0]["registrationId"],
-                "data": json.dumps(told),
-            },
-        )
-        await tools.detach()
-        return told
+        return tools, rows[0]["registrationId"]
 
 
 @asynccontextmanager
@@ -178,7 +201,6 @@ async def test_a_notification_of_a_request_leads_to_just_that_request(tmp_path: 
         await desk.page.get_by_role("button", name="Send a test").click()
         await expect(desk.page.get_by_text("Last message: delivered")).to_be_visible()
         await desk.hand_over(1)
-        await desk.until_shown(1)
         assert await desk.shown() == [("Notifications work", "server:test", ())]
 
         await desk.page.evaluate("beSeen('hidden')")
@@ -192,7 +214,6 @@ async def test_a_notification_of_a_request_leads_to_just_that_request(tmp_path: 
             sessions.append(session)
         asks = [("The agent asks for permission", f"{one}:permission", ("allow", "deny"))
                 for one in sessions]  # fmt: skip
-        await desk.until_shown(1 + len(asks))
         assert sorted((await desk.shown())[1:]) == sorted(asks)
 
         await desk.page.evaluate("beSeen('visible')")

@@ -43,7 +43,7 @@ async def test_before_the_first_composer_few_files_come_and_all_from_the_server(
         await page.goto(f"{house.line.url}/")
         await expect(composer(page)).to_be_visible()
         files = [url for url in await page.evaluate("before") if "/api/" not in url]
-        assert len(files) + 1 <= 8, files  # and the document itself
+        assert len(files) + 1 <= 8, "\n".join(files)  # and the document itself
         assert {urlsplit(url).netloc for url in asked} == {urlsplit(house.line.url).netloc}
         sizes = await page.evaluate(
             "[...document.scripts].map(({ src }) => performance.getEntriesByName(src)[0])"

@@ -22,12 +22,15 @@ async function start(): Promise<void> {
   }
   startRouter();
   const at = route.peek();
+  let known: Promise<void> | undefined;
   if (code !== undefined) access.value = "out";
   else {
-    void askWho();
+    known = askWho();
     if (at.page === "chat") askEarly(at.session);
   }
   render(<App code={code} />, place);
+  // A page that waits for the server is idle too, and shows nothing yet.
+  await known;
   pageIdle(() => void import("./state/device.ts").then(({ startDevice }) => startDevice()));
 }
 
