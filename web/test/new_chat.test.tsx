@@ -127,6 +127,23 @@ test("another folder is chosen among the roots, and the chat begins there", asyn
   expect(server.to("/api/sessions")[0]?.body).toMatchObject({ cwd: OTHER });
 });
 
+test("an answer about the folder before comes too late to be shown", async () => {
+  let answer = (_late: Response): void => undefined;
+  server.on("GET /api/start", ({ path }) =>
+    path.includes("site")
+      ? json({ ...START, folder: OTHER, mode: "plan" })
+      : new Promise<Response>((resolve) => {
+          answer = resolve;
+        }),
+  );
+  dispatchEvent(new Event("focus"));
+  await press("one·Ask");
+  await press(OTHER);
+  answer(json(START));
+  await settle();
+  expect(place.querySelector(".chip-button")?.textContent).toBe("Model and mode: one·Plan· site");
+});
+
 test("a folder that the server may not work in is refused at its place and not taken", async () => {
   await press("one·Ask");
   server.on("GET /api/start", () => problem(403, "forbidden", { reason: "outside_roots" }));

@@ -22,7 +22,10 @@ export function inFolder(): { folder?: string } {
 
 /** Asks for it anew; tells whether there was an answer. */
 export async function readStart(): Promise<boolean> {
+  const { cwd } = wish.peek();
   const found = await loadOf(call("get_start", { query: inFolder() }));
+  // Another folder was chosen meanwhile: that one's answer counts.
+  if (wish.peek().cwd !== cwd) return true;
   if (found.state === "ready") start.value = found.value;
   startComplaint.value = found.state === "failed" ? found.message : null;
   return found.state === "ready";
