@@ -301,6 +301,28 @@ def test_whatever_a_batch_holds_it_is_whole_after_the_next_start(
     stage.check(after)
 
 
+@pytest.mark.rules("A5.12", "A5.71")
+def test_what_was_cut_in_a_folder_that_is_not_allowed_waits_with_all_that_is_kept(
+    tmp_path: Path,
+) -> None:
+    edits: tuple[Edit, ...] = (Put(path="a", data=b"agent"), Remove(path="d"))
+    after = _done(tmp_path / "done", edits)
+    waited = 0
+    for place in range(STEPS_MAX):
+        (folder := tmp_path / f"{place}").mkdir()
+        stage = Stage(folder)
+        if not stage.apply(edits, place):
+            break
+        cut, asked = snapshot(stage.root), list[str]()
+        stage.open().recover(lambda root, asked=asked: bool(asked.append(root)))
+        assert snapshot(stage.root) == cut
+        assert set(asked) <= {str(stage.root)}
+        waited += bool(asked)
+        stage.recover()
+        stage.check(after)
+    assert waited > 2
+
+
 @pytest.mark.rules("A5.12", "A5.75")
 def test_what_a_person_changed_after_the_cut_is_left_alone_and_told(tmp_path: Path) -> None:
     edits: tuple[Edit, ...] = (

@@ -115,6 +115,10 @@ def _stand_in(place: Path) -> None:
     place.write_text("a file in its place")
 
 
+def _lead(place: Path, target: Path) -> None:
+    place.symlink_to(target)
+
+
 def _move(source: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     source.rename(target)
@@ -270,15 +274,32 @@ async def test_after_a_restart_files_go_back_as_before(root: Path) -> None:
 
 @pytest.mark.rules("A5.73", "A5.76")
 async def test_a_revert_that_a_crash_cut_is_ended_and_told_by_the_next_start(root: Path) -> None:
-    class Crash(BaseException):
-        pass
-
     before = _files(root)
     store = await open_memory_store(mint=lambda prefix: f"{prefix}_1")
     async with _serve(root, _script(), store) as built:
         session = await AppClient(built).create()
         first = await _say(AppClient(built), session, "one", 1)
         await _say(AppClient(built), session, "two", 2)
+    turns = _cut_revert(root, session)
+    assert _files(root) != before
+    async with _serve(root, ScriptedProvider("well"), store) as built:
+        client = AppClient(built)
+        assert _files(root) == before
+        events = [envelope.event for envelope in await client.log(session)]
+        told = [event for event in events if isinstance(event, Reverted | FilesReverted)]
+        assert [type(event) for event in told] == [Reverted, FilesReverted]
+        await _say(client, session, "three", 3)
+        assert (await _checkpoints(client, session)).checkpoints == ()
+        assert first == turns[0]
+    await store.close()
+
+
+def _cut_revert(root: Path, session: SessionId) -> list[str]:
+    """Undo all turns of a session, as a server that ends in the midst of it; gives the turns."""
+
+    class Crash(BaseException):
+        pass
+
     left = [2]
 
     def crash(path: str) -> None:
@@ -292,16 +313,41 @@ async def test_a_revert_that_a_crash_cut_is_ended_and_told_by_the_next_start(roo
     with pytest.raises(Crash):
         crashing.revert(session, turns, rewinds=True)
     crashing.close()
-    assert _files(root) != before
+    return turns
+
+
+@pytest.mark.rules("A5.73")
+async def test_a_cut_revert_writes_in_no_folder_that_was_left_or_leads_elsewhere_by_now(
+    root: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = _files(root)
+    store = await open_memory_store(mint=lambda prefix: f"{prefix}_1")
+    async with _serve(root, _script(), store) as built:
+        session = await AppClient(built).create()
+        await _say(AppClient(built), session, "one", 1)
+        await _say(AppClient(built), session, "two", 2)
+    _cut_revert(root, session)
+    cut = _files(root)
+    data, away, other = root.with_name("project-data"), tmp_path / "away", tmp_path / "other"
+    other.mkdir()
+
+    _move(data, tmp_path / "other-data")
+    async with _serve(other, ScriptedProvider(), store):  # its folder is no root any more
+        assert _files(root) == cut
+    assert "lies outside the folders" in caplog.text
+    _move(tmp_path / "other-data", data)
+
+    _move(root, away)
+    _lead(root, other)
+    async with _serve(root, ScriptedProvider(), store):  # a root still, but another folder
+        assert _files(other) == {}
+    assert "a link leads to another one" in caplog.text
+
+    _move(away, root)
     async with _serve(root, ScriptedProvider("well"), store) as built:
-        client = AppClient(built)
         assert _files(root) == before
-        events = [envelope.event for envelope in await client.log(session)]
-        told = [event for event in events if isinstance(event, Reverted | FilesReverted)]
-        assert [type(event) for event in told] == [Reverted, FilesReverted]
-        await _say(client, session, "three", 3)
-        assert (await _checkpoints(client, session)).checkpoints == ()
-        assert first == turns[0]
+        events = [envelope.event for envelope in await AppClient(built).log(session)]
+        assert isinstance(events[-1], FilesReverted)
     await store.close()
 
 

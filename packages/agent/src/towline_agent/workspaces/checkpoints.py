@@ -3,7 +3,6 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -206,17 +205,21 @@ class Checkpoints:
             with self.vault.write(lasting=False) as kept:
                 kept.execute("DELETE FROM revert WHERE id = ? AND done = 1", (outcome.number,))
 
-    def recover(self) -> None:
+    def recover(self, allows: Callable[[str], bool] = os.path.isdir) -> None:
         """Go on with what the end of a process cut; once, before anything else.
 
         A batch of edits is as if it had not begun, or wholly done, and nothing of it stands aside;
         a revert is done.
+
+        Args:
+            allows: Whether a folder may be written in now. What was cut in another one stays as it
+                is, and all that is kept for it too: it waits for a start that allows it.
         """
         if not self.vault.there:
             return
-        self._mend()
+        self._mend(allows=allows)
         for number, journal in unfinished(self.vault):
-            if Path(journal.root).is_dir():  # else it waits for the next start
+            if allows(journal.root):
                 done = go_on(self.vault, self._tree(journal.root), number, journal)
                 self._finish(number, done)
 
@@ -295,14 +298,16 @@ class Checkpoints:
         """Let go of the file."""
         self.vault.close()
 
-    def _mend(self, session: str | None = None) -> None:
-        """Make the batches of edits whole that were cut, where their folder is there."""
+    def _mend(
+        self, session: str | None = None, *, allows: Callable[[str], bool] = os.path.isdir
+    ) -> None:
+        """Make the batches of edits whole that were cut, in the folders that are allowed."""
         with self.vault.read() as kept:
             cut = cut_batches(kept, session)
         cut = [batch for batch in cut if batch.number not in self.vault.live]
         turns = dict.fromkeys((batch.session, batch.turn, batch.root) for batch in cut)
         for named, turn, root in turns:
-            if Path(root).is_dir():
+            if allows(root):
                 self.keeper(named, turn, root).mend()
 
     def _tree(self, root: str) -> Tree:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from towline_agent import Checkpoints, Keeper, KeptTurn, RevertOutcome, ToolError
-from towline_protocol import FileChange, SessionId, TurnId
+from towline_protocol import FileChange, SessionId, TowlineError, TurnId
 from towline_server.errors import StoreError
 
 __all__ = ["CHECKPOINTS", "KeptFiles"]
@@ -40,9 +41,18 @@ class KeptFiles:
         """What keeps the files that a turn touches."""
         return self._checkpoints.keeper(session, turn, root)
 
-    async def recover(self) -> None:
-        """Go on with the reverts that a crash cut; what fails is told, and tried again later."""
-        await self._quietly("Reverts that were cut could not be ended", self._checkpoints.recover)
+    async def recover(self, check: Callable[[str], object]) -> None:
+        """Go on with the edits and reverts that a crash cut; what fails is told, and waits.
+
+        Nothing is written in a folder that may not be worked in any more, or that leads to another
+        place by now: what is kept for it stays, and the next start tries again.
+
+        Args:
+            check: Raises a `TowlineError` for a folder that may not be worked in, see
+                `Projects.check`.
+        """
+        work = partial(self._checkpoints.recover, partial(_may_go_on, check))
+        await self._quietly("Reverts that were cut could not be ended", work)
 
     async def turns(self, session: SessionId) -> list[KeptTurn]:
         """The turns of a session that did something to files, oldest first.
@@ -146,3 +156,16 @@ class KeptFiles:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except ToolError as error:
             raise StoreError(error.message, reason="checkpoints") from error
+
+
+def _may_go_on(check: Callable[[str], object], folder: str) -> bool:
+    """Whether what a crash cut in a folder may be ended there; the log tells why not."""
+    try:
+        check(folder)
+        if os.path.realpath(folder) == folder and Path(folder).is_dir():
+            return True
+        why = "it is no folder any more, or a link leads to another one"
+    except TowlineError as error:
+        why = error.message
+    _log.warning("What a crash cut in %r was not ended there, and stays kept: %s", folder, why)
+    return False

@@ -120,7 +120,7 @@ class Sessions:
         Returns:
             How many sessions were taken up again.
         """
-        await self._kept.recover()
+        await self._kept.recover(self._agents.projects.check)
         self._live.start()
         await end_orphans()  # also jobs of sessions that nobody opens
         await self._endings.start()
