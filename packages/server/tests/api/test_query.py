@@ -50,6 +50,8 @@ def test_what_fits_comes_with_its_kind_and_what_is_unknown_is_passed_over() -> N
         ("count", "1_0", "a whole number"),
         ("any", "9" * 5000, "a whole number"),
         ("word", "four", "at most 3 characters"),
+        ("word", "\0", "a text without a NUL"),
+        ("long", "a\0b", "a text without a NUL"),
         ("flag", "1", "`true` or `false`"),
         ("flag", "TRUE", "`true` or `false`"),
         ("flag", "", "`true` or `false`"),
@@ -71,6 +73,20 @@ async def test_a_wrong_parameter_is_told_before_the_operation_runs(tmp_path: Pat
         problem = reply.read(Problem)
         assert (reply.status, problem.code) == (400, "invalid_request")
         assert problem.details == {"parameter": "limit"}
+        session = await client.create()
+        for path in (
+            "/api/sessions?search=%00",
+            "/api/sessions?search=word%00more",
+            "/api/sessions?label=%00",
+            "/api/sessions?after=1-%00",
+            f"/api/sessions/{session}/paths?prefix=%00",
+            "/api/start?folder=%00",
+            "/api/usage?from=%00",
+            f"/api/events?session={session}%00",
+            f"/api/sessions/{session}/events?reader=%00",
+        ):
+            refused = await client.ask("GET", path)
+            assert (refused.status, refused.read(Problem).code) == (400, "invalid_request"), path
         stream = await client.ask("GET", f"/api/sessions/ses_0/events?reader={'x' * 65}")
         assert stream.status == 400
         assert (await client.ask("GET", "/api/sessions?limit=3&color=red")).status == 200

@@ -38,6 +38,8 @@ def _read(row: Query, text: str) -> QueryValue:
         return _read_integer(row, text)
     if row.most is not None and len(text) > row.most:
         raise _misfit(row, text, f"a text of at most {row.most} characters")
+    if "\0" in text:  # the store and the disk would read only what stands before it
+        raise _misfit(row, text, "a text without a NUL character")
     return text
 
 
