@@ -295,6 +295,17 @@ test("a session's name in the list spells out what hides, and keeps its emoji", 
   sessions.value = [];
 });
 
+test("a row of the list tells what was said last, on one line that hides nothing", async () => {
+  const row = { id: "ses_b", title: "Plans", updated: TIME, last_line: "Done \u202e👩\u200d💻" };
+  const silent = { id: "ses_c", title: "Empty", updated: TIME, last_line: "" };
+  sessions.value = [row, silent] as SessionInfo[];
+  render(<SessionList onPick={() => undefined} />, on.screen.place);
+  await on.screen.settle();
+  const lines = [...on.screen.place.querySelectorAll(".session-last")];
+  expect(lines.map(({ textContent }) => textContent)).toEqual(["Done ⟨U+202E⟩👩\u200d💻"]);
+  sessions.value = [];
+});
+
 test("while the built-in model is fetched, reads and writes, the working line says how far", async () => {
   let state: object = { state: "fetching", done_bytes: 64e6, total_bytes: 640e6 };
   on.screen.server.on("GET /api/local-model", () => json(state));

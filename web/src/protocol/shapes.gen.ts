@@ -42,7 +42,7 @@ export const STRUCTS: Record<string, string> = {
   QueuedPrompt: "prompt content:Block[] when key?:| time",
   SearchArtifact: "kind=search error_code?:| query items?:SearchItem[] truncated?:b",
   SearchItem: "title url snippet?",
-  SessionInfo: "id agent model mode live:b last_seq:i turn?:| pending?:i queued?:i title?:| cwd?:| created updated closed?:b archived?:b labels?:[] unread?:b read_seq?:i",
+  SessionInfo: "id agent model mode live:b last_seq:i turn?:| pending?:i queued?:i title?:| last_line? cwd?:| created updated closed?:b archived?:b labels?:[] unread?:b read_seq?:i",
   SessionList: "sessions:SessionInfo[] next?:|",
   SessionView: "reducer?:i session? seq?:i agent? model? mode? title?:| title_truncated?:b cwd?:| parent?:Parent| created? updated? archived?:b labels?:[] closed?:| turn?:TurnView| last_turn?:EndedTurn| waiting?:Waiting| messages?:MessageView[] older?:b open_messages?:OpenMessage[] calls?:CallView[] open_calls?:CallView[] permissions?:PermissionRequested[] questions?:QuestionAsked[] queue?:QueuedPrompt[] outgoing?:OutgoingPrompt[] todos?:Todo[] notices?:Notice[] older_notices?:b usage?:Usage cost?:n| context?:Context| fault?:Fault| unknown?:i lost?:b",
   Text: "type=text text",

@@ -1697,6 +1697,11 @@ export interface SessionInfo {
   readonly queued?: number;
   /** Its title, or the start of its first prompt. */
   readonly title?: string | null;
+  /**
+   * How the last thing begins that the user or the agent said: one line of at most 120 characters
+   * without controls. Empty when nothing was said, and in a feed, which never carries it (C2.12).
+   */
+  readonly last_line?: string;
   /** The folder it works in. */
   readonly cwd?: string | null;
   /** RFC 3339 time. */

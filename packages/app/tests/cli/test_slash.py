@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 
 from towline.cli.slash import COMMANDS, HELP, Came, find_command, list_lines, list_own
@@ -180,8 +181,10 @@ def test_sessions_are_listed_with_what_tells_them_apart() -> None:
     server = ScriptedServer()
     rows = [server.add_session(CreateSession(title=title)) for title in ("First", None)]
     rows[1].emit(SessionClosed(reason="done"))
-    assert list(list_lines(row.info for row in rows)) == [
+    first = msgspec.structs.replace(rows[0].info, last_line="It is done.")
+    assert list(list_lines((first, rows[1].info))) == [
         " 1 First · ses_0001",
+        "   It is done.",
         " 2 (no title) · ses_0002 · closed",
     ]
 

@@ -167,6 +167,7 @@ BROKEN_ROWS = [
     "pending = 'many'",
     "queued = x'01'",
     "said_seq = 'none'",
+    "last_line = x'ff'",
     "last_seq = 'none'",
     "last_seq = 9000000000000000000",
     "cwd = 1.5",

@@ -339,6 +339,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_before_it_is_mended(
     damage(
         "DROP INDEX sessions_by_parent",
         "ALTER TABLE sessions DROP COLUMN parent",
+        "ALTER TABLE sessions DROP COLUMN last_line",
         "DROP TABLE quarantine",
         "DROP TABLE push_subscriptions",
         "DROP TABLE push_outcomes",

@@ -186,6 +186,7 @@ function Row({ row, now, onPick }: RowProps) {
       onGo={onPick}
     >
       <span class="session-title">{visibleName(row.title ?? "") || t("sessions.untitled")}</span>
+      {row.last_line && <span class="session-last">{visibleName(row.last_line)}</span>}
       <span class="session-meta">
         {isNew && <span class="dot unread">{t("chat.latest")}</span>}
         {state && <span class={`dot ${state}`}>{t(`group.${state}`)}</span>}

@@ -254,8 +254,10 @@ def first_line(text: str) -> str:
 
 
 def list_lines(rows: Iterable[SessionInfo]) -> Iterator[str]:
-    """Sessions as `/resume` lists them, numbered from 1."""
+    """Sessions as `/resume` lists them, numbered from 1; what was said last stands under each."""
     for number, row in enumerate(rows, 1):
         state = "working" if row.live and row.turn else "closed" if row.closed else ""
         words = " · ".join(part for part in (row.title or "(no title)", row.id, state) if part)
         yield f"{number:2} {words}"
+        if row.last_line:
+            yield f"   {row.last_line}"

@@ -67,6 +67,9 @@ class SessionInfo(Body, frozen=True, kw_only=True):
     """Prompts that wait."""
     title: str | None = None
     """Its title, or the start of its first prompt."""
+    last_line: str = ""
+    """How the last thing begins that the user or the agent said: one line of at most 120 characters
+    without controls. Empty when nothing was said, and in a feed, which never carries it (C2.12)."""
     cwd: str | None = None
     """The folder it works in."""
     created: str

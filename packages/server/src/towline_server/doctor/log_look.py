@@ -21,8 +21,8 @@ __all__ = ["LogLook", "look_at_log", "raw_rows", "read_row"]
 
 _SQL: Final = load_statements("doctor")
 
-_LIGHT: Final = frozenset({"said_seq", "updated_ms", "words"})
-"""Columns that only the order of a list, its marks and its search go by."""
+_LIGHT: Final = frozenset({"last_line", "said_seq", "updated_ms", "words"})
+"""Columns that only the looks of a list, its order, its marks and its search go by."""
 
 _FLAWS: Final = {
     "unreadable": ("event(s) cannot be read", "put a notice in each place, keep the bytes apart"),
@@ -199,6 +199,8 @@ def _stale(
         for field in msgspec.structs.fields(SessionRow)
         if field.name != "read_seq" and getattr(row, field.name) != getattr(stands, field.name)
     ]
+    if not stands.last_line and "last_line" in names:
+        names.remove("last_line")  # of a store from before: the session's next use brings it
     found = connection.execute(_SQL["find_words"], (row.id,)).fetchone()
     if (found[0] if found else "") != words:
         names.append("words")

@@ -133,6 +133,7 @@ def describe(row: SessionRow, *, live: bool) -> SessionInfo:
         pending=row.pending,
         queued=row.queued,
         title=row.title,
+        last_line=row.last_line,
         cwd=row.cwd,
         created=format_time(row.created_ms),
         updated=format_time(row.updated_ms),

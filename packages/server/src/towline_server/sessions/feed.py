@@ -92,7 +92,7 @@ class Feeds:
         shown: list[SessionInfo] = []
         feed = self._feeds.get(user)
         for row, live in rows:
-            shown.append(describe(row, live=live))
+            shown.append(_tellable(describe(row, live=live)))
             if feed is not None:
                 feed.read[row.id] = max(row.read_seq, feed.read.get(row.id, 0))
         return encode_event(encode(SessionRows(sessions=tuple(shown))), event="sessions")
@@ -103,7 +103,7 @@ class Feeds:
         if feed is None:
             return
         read_seq = max(row.read_seq, feed.read.get(row.id, 0))
-        info = describe(msgspec.structs.replace(row, read_seq=read_seq), live=live)
+        info = _tellable(describe(msgspec.structs.replace(row, read_seq=read_seq), live=live))
         quiet = msgspec.structs.replace(info, **_QUIET)
         if feed.told.get(row.id) == quiet:
             return
@@ -134,3 +134,8 @@ class Feeds:
         """
         for feed in list(self._feeds.values()):
             feed.hub.drain(retry_ms)
+
+
+def _tellable(info: SessionInfo) -> SessionInfo:
+    """A row without what was said: a feed carries titles and states alone."""
+    return msgspec.structs.replace(info, last_line="")

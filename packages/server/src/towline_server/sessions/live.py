@@ -203,6 +203,8 @@ class LiveSessions:
         untold = await self._checkpoints.untold(id_)
         start = loaded.start(self._clock.now_ms())
         live = self.add(id_, row.user, loaded)
+        if live.log.row().last_line != row.last_line:
+            live.log.keep_row()
         live.tell_cut()
         live.going_back.tell(untold)
         fault = self._full.pop(id_, None)

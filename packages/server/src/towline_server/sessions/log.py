@@ -158,6 +158,13 @@ class Log:
         self._answer = answer
         self._flush()  # an append holds one answer
 
+    def keep_row(self) -> None:
+        """Write the row of the list without an event: an older server knew less to put in it."""
+        append = Append(
+            session=self.session, first_seq=self._next, rows=(), summary=self.row(ahead=True)
+        )
+        self.store.append(append, lambda error: None)  # else the next event brings it
+
     def keep_text(self, text: str, name: str) -> str | None:
         """Keep a text that is too long for an event with the events that come next (C1.10).
 

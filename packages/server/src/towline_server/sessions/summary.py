@@ -1,9 +1,20 @@
 """What the list tells of a session, as its log says it. Pure."""
 
-from towline_protocol import SessionId, SessionView, parse_time
+import re
+from typing import Final
+
+from towline_protocol import MessageView, SessionId, SessionView, Text, parse_time
 from towline_server.store.records import SessionRow, fold_words
 
-__all__ = ["join_words", "search_words", "summarize"]
+__all__ = ["LINE_CHARS", "join_words", "search_words", "summarize"]
+
+LINE_CHARS: Final = 120
+"""Characters of the last line at most."""
+
+_LOOKED_AT: Final = 4 * LINE_CHARS  # of a text: the rest of it would not show
+_MARKUP: Final = re.compile(r"^ {0,3}(?:#{1,6} |```.*)", re.MULTILINE)
+_SPACE: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_ORDER: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def summarize(session: SessionId, user: str, view: SessionView) -> SessionRow:
@@ -33,7 +44,28 @@ def summarize(session: SessionId, user: str, view: SessionView) -> SessionRow:
         said_seq=view.messages[-1].seq if view.messages else 0,
         last_seq=view.seq,
         parent=None if view.parent is None else view.parent.session,
+        last_line=_last_line(view),
     )
+
+
+def _last_line(view: SessionView) -> str:
+    """How the last thing begins that somebody said, of what is not undone and the view holds.
+
+    Headings and fences of Markdown say nothing in a list; controls and what turns the order of
+    letters could show another line than this one.
+    """
+    for entry in reversed(view.messages):
+        line = "" if entry.undone or entry.role == "mark" else _line(entry)
+        if line:
+            return line
+    return ""
+
+
+def _line(entry: MessageView) -> str:
+    texts = (block.text for block in entry.content if type(block) is Text)
+    start = next((text for text in map(str.lstrip, texts) if text), "")[:_LOOKED_AT]
+    line = _SPACE.sub(" ", _ORDER.sub("", _MARKUP.sub("", start))).strip()
+    return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1].rstrip()}…"
 
 
 def join_words(view: SessionView, opening: str) -> str:

@@ -206,6 +206,7 @@ def _columns(row: SessionRow) -> tuple[Any, ...]:
         "\n".join(row.labels),
         row.said_seq,
         row.parent,
+        row.last_line,
     )
 
 
@@ -235,6 +236,7 @@ def _row(columns: tuple[Any, ...]) -> SessionRow | None:
         last_seq=columns[16],
         read_seq=columns[17],
         parent=columns[18],
+        last_line=columns[19],
     )
 
 
@@ -250,6 +252,7 @@ _KINDS: Final = (
     _TEXT,
     *(_NUMBER,) * 3,
     _TEXT_OR_NONE,
+    _TEXT,
 )
 """What each column holds, in the order of `sessions.sql`: SQLite keeps no promise of its own."""
 _CREATED: Final = 7

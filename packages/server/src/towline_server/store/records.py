@@ -81,6 +81,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """How far its user has read. Stands beside the log; an append ignores it."""
     parent: SessionId | None = None
     """The session that it works for, if it is a sub-agent's; such ones are in no list (D5)."""
+    last_line: str = ""
+    """The last thing that was said, on one line; empty when nothing was."""
 
 
 class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
