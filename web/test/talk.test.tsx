@@ -263,6 +263,20 @@ describe("what is new", () => {
     await on.screen.happen({ type: "notice", code: "n", message: "Attached: a.py (3 lines)." });
     expect(on.screen.text("article.agent + .mark")).toBe("Attached: a.py (3 lines).");
   });
+
+  test("the notices of a view stand at their places, and before all but where more is known", async () => {
+    const notices = [1, 3, 5].map((seq) => ({ seq, code: "n", message: `n${seq}`, scope: "turn" }));
+    const lines = () =>
+      [...on.screen.place.querySelectorAll(".column > :is(article, .mark)")]
+        .map(({ textContent }) => textContent?.match(/n\d|one/)?.[0])
+        .filter((word) => word !== undefined);
+    await on.screen.show({ ...TALK, notices });
+    expect(lines()).toEqual(["n1", "one", "n3", "one", "n5"]);
+    await on.screen.show({ ...TALK, notices, messages: [] });
+    expect(lines()).toEqual(["n1", "n3", "n5"]);
+    await on.screen.show({ ...TALK, notices, older: true });
+    expect(lines()).toEqual(["one", "n3", "one", "n5"]);
+  });
 });
 
 test("older messages come from the server, in front of those that are here", async () => {

@@ -125,8 +125,8 @@ export const SESSION_FOLDS: Folds = {
     });
   },
   todos_updated: (view, event) => ({ ...view, todos: event.todos }),
-  notice: (view, event) => {
-    const notices = [...view.notices, event];
+  notice: (view, { code, message, scope = "turn" }, envelope) => {
+    const notices = [...view.notices, { seq: envelope.seq ?? 0, code, message, scope }];
     const older_notices = view.older_notices || notices.length > MAX_NOTICES;
     return { ...view, notices: notices.slice(-MAX_NOTICES), older_notices };
   },

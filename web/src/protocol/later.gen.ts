@@ -41,6 +41,7 @@ export const STRUCTS: Record<string, string> = {
   ModelInfo: "model live?:b window?:i| output_cap?:i| thinking? refuses?:[] fast?:b images?:b| price_input?:n| price_output?:n| price_cache_read?:n| price_cache_write?:n| dearer_from?:i|",
   ModelList: "default models:ModelInfo[] faults:Fault{} prices_date?",
   NewToken: "id token name expires_at?:|",
+  Notice: "type=notice code message scope?",
   Pairing: "code url qr? expires_at",
   Partial: "message?:| content?:Block[] call?:| at?:i output? progress?:| fraction?:n|",
   PathList: "paths:[] truncated?:b",

@@ -2,7 +2,7 @@
 
 export const CONTRACT_HEADER = "towline-contract";
 export const CONTRACT_VERSION = "1";
-export const REDUCER_VERSION = 3;
+export const REDUCER_VERSION = 4;
 
 export type FaultCode =
   | "invalid_request"
@@ -1077,6 +1077,18 @@ export interface Notice {
   readonly scope?: string;
 }
 
+/** A quiet line that ends nothing and is no entry of the conversation. */
+export interface NoticeView {
+  /** The number of its event: it stands behind the last entry with a lower one. */
+  readonly seq: number;
+  /** A word for programs. */
+  readonly code: string;
+  /** A sentence for people. */
+  readonly message: string;
+  /** `turn` or `session`. */
+  readonly scope: string;
+}
+
 /** A vendor's own block, replayed unchanged and in its place (A1.8). */
 export interface Opaque {
   readonly type: "opaque";
@@ -1815,8 +1827,8 @@ export interface SessionView {
   readonly outgoing: readonly OutgoingPrompt[];
   /** The agent's plan. */
   readonly todos: readonly Todo[];
-  /** The last notices, 20 at most. */
-  readonly notices: readonly Notice[];
+  /** The last notices, 20 at most, oldest first. */
+  readonly notices: readonly NoticeView[];
   /** Whether there were notices before these. */
   readonly older_notices: boolean;
   /** The sum over all ended turns, and over summaries made between them. */

@@ -60,8 +60,6 @@ export class Chat implements LiveSink {
   readonly newAfter = signal<number | null>(null);
   /** Whether one more press of Escape stops the turn. */
   readonly escaped = signal(false);
-  /** What was told in passing since the page shows this, and behind which event. */
-  readonly told = signal<readonly { seq: number; text: string }[]>([]);
   /** What was read of before the view, oldest first. */
   readonly before = signal<Before>(NONE_BEFORE);
 
@@ -135,7 +133,6 @@ export class Chat implements LiveSink {
   frames(frames: readonly Incoming[], fold: typeof reduceAll): { lost: boolean } {
     this.overhear?.(frames);
     const next = fold(this.#told, frames);
-    this.#note(frames);
     this.#show(next);
     return { lost: next.lost };
   }
@@ -189,16 +186,6 @@ export class Chat implements LiveSink {
   async answerQuestion(question: string, answers: Answers, key: string): Promise<string | null> {
     const path = { session: this.session, question };
     return complaintOf(deliver("answer_question", { path, key, body: { answers } }));
-  }
-
-  /** A notice has no place in a view: it is told to those who look on. */
-  #note(frames: readonly Incoming[]): void {
-    for (const frame of frames) {
-      if (frame.kind !== "envelope" || frame.value.event.type !== "notice") continue;
-      const note = { seq: frame.value.seq ?? 0, text: frame.value.event.message };
-      const [last] = this.told.peek().slice(-1);
-      if (!last || note.seq > last.seq) this.told.value = [...this.told.peek(), note];
-    }
   }
 
   /** What the view lets go of is kept behind what was read of before it. */

@@ -398,8 +398,25 @@ def test_history_shows_the_last_entries_with_their_calls_and_says_that_there_is_
         "answer 10\n● call 10 · done · 1.2 s\n  │ ok\n"
         "> prompt 11\n"
         "answer 11\n● call 11 · done · 1.2 s\n  │ ok\n"
+        "! An old notice.\n"
     )
     assert paint(screen, view)[1] == ()
+
+
+def test_a_notice_stands_at_its_place_among_the_messages() -> None:
+    session = _session()
+    session.emit(Notice(code="n", message="Before all."))
+    for number in range(3):
+        for event in _prompt(f"prompt {number}"):
+            session.emit(event, _TURN)
+        session.emit(Notice(code="n", message=f"Behind {number}."))
+    assert _written(paint_history(session.view)[1]).partition("\n\n")[2] == (
+        "! Before all.\n> prompt 0\n! Behind 0.\n> prompt 1\n! Behind 1.\n> prompt 2\n! Behind 2.\n"
+    )
+    _, pieces = paint_history(session.view, 2)
+    assert _written(pieces).partition("shown\n\n")[2] == (
+        "> prompt 1\n! Behind 1.\n> prompt 2\n! Behind 2.\n"
+    )
 
 
 def test_history_shows_what_is_going_on() -> None:

@@ -214,6 +214,7 @@ __all__ = [
     "NewToken",
     "NotePresence",
     "Notice",
+    "NoticeView",
     "Opaque",
     "OpenMessage",
     "Operation",
@@ -417,7 +418,7 @@ _LATE: Final = {
         "towline_protocol.reducer": "empty_view reduce reduce_all",
         "towline_protocol.schema": "typescript_later typescript_shapes typescript_types",
         "towline_protocol.view": """
-            REDUCER_VERSION CallView Decision EndedTurn Mark MessageView OpenMessage
+            REDUCER_VERSION CallView Decision EndedTurn Mark MessageView NoticeView OpenMessage
             OutgoingPrompt QueuedPrompt SessionView TurnView
         """,
     }.items()

@@ -9,7 +9,6 @@ from towline_protocol.content import Block, ResultBlock
 from towline_protocol.events import (
     Context,
     FileChange,
-    Notice,
     Parent,
     PermissionRequested,
     Preview,
@@ -28,6 +27,7 @@ __all__ = [
     "EndedTurn",
     "Mark",
     "MessageView",
+    "NoticeView",
     "OpenMessage",
     "OutgoingPrompt",
     "QueuedPrompt",
@@ -35,7 +35,7 @@ __all__ = [
     "TurnView",
 ]
 
-REDUCER_VERSION: Final = 3
+REDUCER_VERSION: Final = 4
 """Goes up when the same log reduces to another view: older snapshots are rebuilt (D4)."""
 
 
@@ -88,6 +88,19 @@ class MessageView(_View, frozen=True, kw_only=True):
     undone: bool = False
     """Whether the conversation went back to before it: the model no longer sees it. A screen shows
     it grey, or not at all."""
+
+
+class NoticeView(_View, frozen=True, kw_only=True):
+    """A quiet line that ends nothing and is no entry of the conversation."""
+
+    seq: int
+    """The number of its event: it stands behind the last entry with a lower one."""
+    code: str
+    """A word for programs."""
+    message: str
+    """A sentence for people."""
+    scope: str
+    """`turn` or `session`."""
 
 
 class OpenMessage(_View, frozen=True, kw_only=True):
@@ -300,8 +313,8 @@ class SessionView(_View, frozen=True, kw_only=True):
     """Prompts on their way; only a client knows of them, see `show_outgoing`."""
     todos: tuple[Todo, ...] = ()
     """The agent's plan."""
-    notices: tuple[Notice, ...] = ()
-    """The last notices, 20 at most."""
+    notices: tuple[NoticeView, ...] = ()
+    """The last notices, 20 at most, oldest first."""
     older_notices: bool = False
     """Whether there were notices before these."""
     usage: Usage = Usage()

@@ -93,6 +93,7 @@ export function MessageList({ chat }: { chat: Chat }) {
     ...finished.map((message, place) => rowOf(message, finished, place, busy)),
     ...opened.map(openRow),
   ];
+  const seqs = finished.map(({ seq }) => seq);
   const hidden = messages.length - finished.length;
   const older = useOlder(chat, scroller, finished[0]?.seq);
   const isFilling = hidden > 0 && shown < WINDOW;
@@ -106,7 +107,15 @@ export function MessageList({ chat }: { chat: Chat }) {
   }, [isFilling, shown]);
   const since = chat.newAfter.value ?? Number.POSITIVE_INFINITY;
   const firstNew = finished.findIndex(({ seq, role }) => seq > since && role !== "user");
-  const told = chat.told.value;
+  const { notices } = chat.parts;
+  const noticesBetween = (after: number, before = Number.POSITIVE_INFINITY) =>
+    notices
+      .filter(({ seq }) => seq > after && seq < before)
+      .map(({ seq, message }) => (
+        <p key={seq} class="mark">
+          {visible(message)}
+        </p>
+      ));
   useFollowOwn(chat, toEnd);
 
   return (
@@ -131,19 +140,13 @@ export function MessageList({ chat }: { chat: Chat }) {
             <Button onClick={() => showOlder(WINDOW)}>{t("chat.older")}</Button>
           )}
           {older.state === "loading" && <p class="mark">{t("chat.loading")}</p>}
+          {hidden === 0 && older.state === "none" && noticesBetween(0, seqs[0])}
           {rows.map(({ key, ...row }, place) => (
             <Fragment key={key}>
               <DayLine time={row.time} before={rows[place - 1]?.time} />
               {place > 0 && place === firstNew && <NewLine since={rows[place - 1]?.time} />}
               <Entry chat={chat} {...row} />
-              {told.length > 0 &&
-                told
-                  .filter(({ seq }) => isBehind(seq, finished, place))
-                  .map(({ seq, text }) => (
-                    <p key={seq} class="mark">
-                      {visible(text)}
-                    </p>
-                  ))}
+              {noticesBetween(seqs[place] ?? Number.POSITIVE_INFINITY, seqs[place + 1])}
             </Fragment>
           ))}
           {outbox.value.length + chat.queue.value.length > 0 && <Pending chat={chat} />}
@@ -158,12 +161,6 @@ export function MessageList({ chat }: { chat: Chat }) {
       )}
     </div>
   );
-}
-
-/** Whether an event came behind an entry and before the next one. */
-function isBehind(seq: number, entries: readonly MessageView[], at: number): boolean {
-  const [entry, next] = [entries[at], entries[at + 1]];
-  return entry !== undefined && seq > entry.seq && (next === undefined || seq < next.seq);
 }
 
 interface Older {

@@ -21,6 +21,7 @@ from towline_protocol import (
     Mark,
     MessageId,
     MessageView,
+    NoticeView,
     PermissionRequested,
     QuestionAsked,
     SessionView,
@@ -131,9 +132,12 @@ def paint(
     shown = {call.call for call in before.calls}
     ended = {call.call: call for call in view.calls if call.call not in shown}
     written = dict(screen.written)
-    for entry in view.messages:
-        if entry.seq > before.seq:
-            _entry(pen, entry, written, ended, own)
+    news = [piece for piece in (*view.messages, *view.notices) if piece.seq > before.seq]
+    for piece in sorted(news, key=lambda piece: piece.seq):
+        if isinstance(piece, NoticeView):
+            pen.line(f"! {show_visible(piece.message)}", "yellow")
+        else:
+            _entry(pen, piece, written, ended, own)
     for message in view.open_messages:
         written[message.id] = _grow(pen, written.get(message.id, ""), message.content)
     still_open = {message.id for message in view.open_messages}
@@ -163,12 +167,13 @@ def paint_history(
     if view.older or len(kept) < len(view.messages):
         pen.line("… earlier messages are not shown", "dim")
     pen.line("")
+    start = kept[0].seq if len(kept) < len(view.messages) or view.older else 0
     asked = {block.id for entry in kept for block in entry.content if isinstance(block, ToolCall)}
     short = msgspec.structs.replace(
         view,
         messages=kept,
         calls=tuple(call for call in view.calls if call.call in asked),
-        notices=(),
+        notices=tuple(notice for notice in view.notices if notice.seq > start),
     )
     screen, pieces = paint(Screen(), short)
     screen = msgspec.structs.replace(screen, view=view)
@@ -430,9 +435,6 @@ def _waiting(waiting: Waiting) -> str:
 
 
 def _small_news(pen: _Pen, before: SessionView, view: SessionView) -> None:
-    for notice in view.notices:
-        if notice not in before.notices:
-            pen.line(f"! {show_visible(notice.message)}", "yellow")
     if view.waiting is not None and view.waiting != before.waiting:
         pen.line(f"… {_waiting(view.waiting)}", "dim")
     last = view.last_turn

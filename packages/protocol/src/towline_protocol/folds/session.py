@@ -24,7 +24,7 @@ from towline_protocol.events import (
 )
 from towline_protocol.folds.entry import add_entry, add_mark
 from towline_protocol.ids import TurnId
-from towline_protocol.view import Mark, MessageView, QueuedPrompt, SessionView
+from towline_protocol.view import Mark, MessageView, NoticeView, QueuedPrompt, SessionView
 
 __all__ = ["FOLDS", "MAX_NOTICES", "TITLE_CHARS"]
 
@@ -178,8 +178,10 @@ def _todos(view: SessionView, envelope: Envelope, event: TodosUpdated) -> Sessio
 
 
 def _notice(view: SessionView, envelope: Envelope, event: Notice) -> SessionView:
-    del envelope
-    notices = (*view.notices, event)
+    notice = NoticeView(
+        seq=envelope.seq or 0, code=event.code, message=event.message, scope=event.scope
+    )
+    notices = (*view.notices, notice)
     older = view.older_notices or len(notices) > MAX_NOTICES
     return _set(view, notices=notices[-MAX_NOTICES:], older_notices=older)
 
