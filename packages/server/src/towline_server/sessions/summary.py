@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from towline_protocol import MessageView, SessionId, SessionView, Text, parse_time
+from towline_protocol import SessionId, SessionView, Text, parse_time
 from towline_server.store.records import SessionRow, fold_words
 
 __all__ = ["LINE_CHARS", "join_words", "search_words", "summarize"]
@@ -55,15 +55,16 @@ def _last_line(view: SessionView) -> str:
     letters could show another line than this one.
     """
     for entry in reversed(view.messages):
-        line = "" if entry.undone or entry.role == "mark" else _line(entry)
-        if line:
-            return line
+        if entry.undone or entry.role == "mark":
+            continue
+        for block in entry.content:
+            if type(block) is Text and (line := _line(block.text)):
+                return line
     return ""
 
 
-def _line(entry: MessageView) -> str:
-    texts = (block.text for block in entry.content if type(block) is Text)
-    start = next((text for text in map(str.lstrip, texts) if text), "")[:_LOOKED_AT]
+def _line(text: str) -> str:
+    start = text.lstrip()[:_LOOKED_AT]
     line = _SPACE.sub(" ", _ORDER.sub("", _MARKUP.sub("", start))).strip()
     return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1].rstrip()}…"
 
