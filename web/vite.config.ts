@@ -12,6 +12,18 @@ const shipped = fileURLToPath(
 /** What makes a rule of marked, by a name that nothing else has: one that nobody asks for may go. */
 const PURE_RULE = "makeMarkedRule";
 
+/** The mends of remend that `md/stream.ts` switches off. */
+const UNUSED_MENDS = ["singleTilde", "comparisonOperators", "htmlTags", "katex", "inlineKatex"];
+
+/** The code of remend without them. */
+function dropMends(code: string): string {
+  return UNUSED_MENDS.reduce((before, name) => {
+    const entry = new RegExp(`,?\\{handler:\\{name:"${name}",[^{}]*\\},optionKey:"${name}"\\}`);
+    if (!entry.test(before)) throw new Error(`remend looks different now: where is ${name}?`);
+    return before.replace(entry, "");
+  }, code).replace("=[,{handler", "=[{handler");
+}
+
 /** All text of the page's own sources, the made tables of operations left out. */
 function readSources(): string {
   return readdirSync(`${root}/src`, { recursive: true, encoding: "utf8" })
@@ -87,6 +99,15 @@ export default defineConfig(({ mode }) => ({
           .replaceAll("this.options.gfm", "!0")
           .replace(tables, "{normal:$1,gfm:$1}");
         return { code: `${lexer}export{${names.join(",")}};`, map: null };
+      },
+    },
+    {
+      // Of remend we use some of its mends; who is switched off in `md/stream.ts` need not come along.
+      name: "used-mends",
+      enforce: "pre",
+      transform(code: string, id: string) {
+        if (!id.endsWith("/remend/dist/index.js")) return undefined;
+        return { code: dropMends(code), map: null };
       },
     },
     {
@@ -210,6 +231,6 @@ export default defineConfig(({ mode }) => ({
     include: ["test/**/*.test.ts", "test/**/*.test.tsx"],
     testTimeout: 60_000,
     // Goes through the same transforms as the bundle.
-    server: { deps: { inline: ["marked"] } },
+    server: { deps: { inline: ["marked", "remend"] } },
   },
 }));

@@ -1,17 +1,32 @@
-/** Small grammars by the signs of a language: the library's own ones list every name there is. */
+/** Small grammars by the signs of a language: no list of every name there is. */
 
-import type { HLJSApi, Language, Mode } from "highlight.js";
+import type { Grammar, Keywords, Mode } from "./colouring.ts";
+
+const TAG: Mode = { scope: "doctag", begin: /(?:TODO|FIXME|NOTE|BUG|OPTIMIZE|HACK|XXX):/ };
+
+function comment(begin: RegExp, end = /$/): Mode {
+  return { scope: "comment", begin, end, contains: [TAG] };
+}
+
+const ESCAPE: Mode = { begin: /\\[\s\S]/ };
+const LINE_COMMENT = comment(/\/\//);
+const BLOCK_COMMENT = comment(/\/\*/, /\*\//);
+const HASH_COMMENT = comment(/#/);
+const SINGLE: Mode = { scope: "string", begin: /'/, end: /'/, contains: [ESCAPE] };
+const DOUBLE: Mode = { scope: "string", begin: /"/, end: /"/, contains: [ESCAPE] };
+const NUMBER: Mode = {
+  scope: "number",
+  begin: /-?(?:\b0[xX][a-fA-F0-9]+|(?:\b\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)/,
+};
 
 /** A small grammar of CSS, good for SCSS and Less too. */
-export function css(hljs: HLJSApi): Language {
+export function css(): Grammar {
   return {
-    name: "CSS",
-    aliases: ["scss", "less"],
-    case_insensitive: true,
+    anyCase: true,
     contains: [
-      hljs.C_BLOCK_COMMENT_MODE,
-      hljs.APOS_STRING_MODE,
-      hljs.QUOTE_STRING_MODE,
+      BLOCK_COMMENT,
+      SINGLE,
+      DOUBLE,
       { scope: "keyword", begin: /@[\w-]+|!important\b/ },
       { scope: "attr", begin: /[\w-]+(?=\s*:[^:{};]*(?:[;}]|$))/ },
       { scope: "number", begin: /#[\da-f]{3,8}\b|[-+]?(?:\d*\.)?\d+(?:%|[a-z]+)?\b/ },
@@ -36,32 +51,30 @@ const TYPES =
 const LITERALS = "false nil none null nullptr true undefined False None True Nil";
 
 /** Languages of the common kind: words, quoted text, numbers, notes behind `//` or `#`. */
-export function common(hljs: HLJSApi): Language {
+export function common(): Grammar {
   return {
-    name: "Code",
     keywords: { keyword: KEYWORDS, type: TYPES, literal: LITERALS },
     contains: [
-      hljs.C_LINE_COMMENT_MODE,
-      hljs.C_BLOCK_COMMENT_MODE,
+      LINE_COMMENT,
+      BLOCK_COMMENT,
       {
         scope: "meta",
         begin: /^\s*#\s*(?:include|define|undef|if|ifdef|ifndef|else|endif|pragma|!?\[)/,
       },
-      hljs.HASH_COMMENT_MODE,
-      hljs.APOS_STRING_MODE,
-      hljs.QUOTE_STRING_MODE,
+      HASH_COMMENT,
+      SINGLE,
+      DOUBLE,
       { scope: "string", begin: /`/, end: /`/ },
-      { scope: "title", begin: /\b[A-Za-z_]\w*(?=\s*\()/, keywords: KEYWORDS },
-      hljs.C_NUMBER_MODE,
+      { scope: "title", begin: /\b[A-Za-z_]\w*(?=\s*\()/, keywords: { keyword: KEYWORDS } },
+      NUMBER,
     ],
   };
 }
 
 /** SQL of any maker. */
-export function sql(hljs: HLJSApi): Language {
+export function sql(): Grammar {
   return {
-    name: "SQL",
-    case_insensitive: true,
+    anyCase: true,
     keywords: {
       keyword:
         "add all alter and any as asc begin between by case check column commit constraint create " +
@@ -74,11 +87,11 @@ export function sql(hljs: HLJSApi): Language {
       literal: "false null true",
     },
     contains: [
-      hljs.C_BLOCK_COMMENT_MODE,
-      hljs.COMMENT("--", "$"),
+      BLOCK_COMMENT,
+      comment(/--/),
       { scope: "string", begin: /'/, end: /'/ },
-      hljs.QUOTE_STRING_MODE,
-      hljs.C_NUMBER_MODE,
+      DOUBLE,
+      NUMBER,
     ],
   };
 }
@@ -94,12 +107,12 @@ const SCRIPT_KEYWORDS = {
 };
 
 /** JavaScript and TypeScript. */
-export function typescript(hljs: HLJSApi): Language {
+export function typescript(): Grammar {
   const parts: Mode[] = [
-    hljs.C_LINE_COMMENT_MODE,
-    hljs.C_BLOCK_COMMENT_MODE,
-    hljs.APOS_STRING_MODE,
-    hljs.QUOTE_STRING_MODE,
+    LINE_COMMENT,
+    BLOCK_COMMENT,
+    SINGLE,
+    DOUBLE,
     // A slash after a sign or a word like `return` begins a pattern, else it divides.
     {
       scope: "regexp",
@@ -113,22 +126,23 @@ export function typescript(hljs: HLJSApi): Language {
     },
     { scope: "title", begin: /#?\b[A-Za-z_$][\w$]*(?=\s*\()/, keywords: SCRIPT_KEYWORDS },
     { scope: "attr", begin: /[A-Za-z_$][\w$]*\??(?=:\s)/ },
-    hljs.C_NUMBER_MODE,
+    NUMBER,
   ];
   const hole: Mode = { scope: "subst", begin: /\$\{/, end: /\}/, keywords: SCRIPT_KEYWORDS };
   const template: Mode = {
     scope: "string",
     begin: /`/,
     end: /`/,
-    contains: [hljs.BACKSLASH_ESCAPE, hole],
+    contains: [ESCAPE, hole],
   };
-  const block: Mode = { begin: /\{/, end: /\}/, contains: [...parts, template, "self"] };
+  const block: Mode = { begin: /\{/, end: /\}/, contains: [...parts, template] };
+  block.contains?.push(block);
   hole.contains = [...parts, template, block];
-  return { name: "TypeScript", keywords: SCRIPT_KEYWORDS, contains: [...parts, template] };
+  return { keywords: SCRIPT_KEYWORDS, contains: [...parts, template] };
 }
 
 /** Shells of the Bourne kind. */
-export function bash(hljs: HLJSApi): Language {
+export function bash(): Grammar {
   const variable: Mode = {
     scope: "variable",
     begin: /\$(?:\w+|[#@?!$*-]|\{[^}]*\})/,
@@ -138,7 +152,7 @@ export function bash(hljs: HLJSApi): Language {
     scope: "string",
     begin: /"/,
     end: /"/,
-    contains: [hljs.BACKSLASH_ESCAPE, variable, command],
+    contains: [ESCAPE, variable, command],
   };
   const parts: Mode[] = [
     { scope: "comment", begin: /(?<=^|\s)#/, end: /$/ },
@@ -147,14 +161,13 @@ export function bash(hljs: HLJSApi): Language {
     quoted,
     variable,
     command,
-    { scope: "string", begin: /<<-?\s*(['"]?)(\w+)\1[\s\S]*?\n\s*\2$/ },
+    { scope: "string", begin: /<<-?\s*(?<q>['"]?)(?<word>\w+)\k<q>[\s\S]*?\n\s*\k<word>$/ },
     { scope: "title", begin: /^\s*[\w-]+(?=\s*\(\))/ },
     { scope: "attr", begin: /(?<![\w-])\w+(?==)/ },
     { scope: "number", begin: /(?<=\s)\d+\b/ },
   ];
   command.contains = parts;
   return {
-    name: "Bash",
     keywords: {
       $pattern: /(?<![\w./-])[a-z]+(?![\w./-])/,
       keyword:
@@ -171,9 +184,8 @@ export function bash(hljs: HLJSApi): Language {
 }
 
 /** A unified diff. */
-export function diff(): Language {
+export function diff(): Grammar {
   return {
-    name: "Diff",
     contains: [
       { scope: "meta", begin: /^@@ .*/ },
       { scope: "comment", begin: /^(?:diff|index|---|\+\+\+) .*/ },
@@ -184,9 +196,8 @@ export function diff(): Language {
 }
 
 /** Names and values: JSON, YAML, TOML, INI and their like. */
-export function pairs(hljs: HLJSApi): Language {
+export function pairs(): Grammar {
   return {
-    name: "Pairs",
     keywords: { literal: "false no null off on true yes" },
     contains: [
       { scope: "comment", begin: /(?<=^|\s)#/, end: /$/ },
@@ -200,7 +211,7 @@ export function pairs(hljs: HLJSApi): Language {
       },
       { scope: "symbol", begin: /(?<=\s)[&*!][^\s,\]}]*/ },
       { scope: "string", begin: /"""|'''/, end: /"""|'''/ },
-      hljs.QUOTE_STRING_MODE,
+      DOUBLE,
       { scope: "string", begin: /(?<![\w'])'/, end: /'|$/ },
       { scope: "number", begin: /(?<![\w.-])-?\d[\d_.:+eTZ-]*(?![\w/])/ },
     ],
@@ -208,11 +219,10 @@ export function pairs(hljs: HLJSApi): Language {
 }
 
 /** HTML and XML. */
-export function xml(hljs: HLJSApi): Language {
+export function xml(): Grammar {
   return {
-    name: "XML",
     contains: [
-      hljs.COMMENT("<!--", "-->"),
+      comment(/<!--/, /-->/),
       { scope: "meta", begin: /<[?!]/, end: />/ },
       {
         begin: /<\/?(?=[A-Za-z])/,
@@ -230,19 +240,89 @@ export function xml(hljs: HLJSApi): Language {
 }
 
 /** Markdown. */
-export function markdown(): Language {
+export function markdown(): Grammar {
   return {
-    name: "Markdown",
     contains: [
       { scope: "section", begin: /^#{1,6} /, end: /$/ },
       { scope: "section", begin: /^(?:=+|-+)$/ },
-      { scope: "code", begin: /^(`{3,})[\s\S]*?\n\1$/ },
+      { scope: "code", begin: /^(?<fence>`{3,})[\s\S]*?\n\k<fence>$/ },
       { scope: "code", begin: /`[^`\n]+`/ },
       { scope: "strong", begin: /\*\*(?=\S)[^*\n]+\*\*/ },
       { scope: "emphasis", begin: /(?<![*\w])[*_](?=\S)[^*_\n]+[*_]/ },
       { scope: "string", begin: /(?<=\[[^\]\n]*)\](?=[([])[([][^)\]\n]*[)\]]/ },
       { scope: "quote", begin: /^> /, end: /$/ },
       { scope: "bullet", begin: /^\s*(?:[*+-]|\d+[.)])(?= )/ },
+    ],
+  };
+}
+
+/** Python. */
+export function python(): Grammar {
+  const keywords: Keywords = {
+    $pattern: /[A-Za-z]\w+|__\w+__/,
+    keyword:
+      "and as assert async await break case class continue def del elif else except " +
+      "finally for from global if import in is lambda lazy match nonlocal not or pass " +
+      "raise return try while with yield",
+    built_in:
+      "__import__ abs aiter all anext any ascii bin bool breakpoint bytearray bytes " +
+      "callable chr classmethod compile complex delattr dict dir divmod enumerate eval " +
+      "exec filter float format frozendict frozenset getattr globals hasattr hash help hex " +
+      "id input int isinstance issubclass iter len list locals map max memoryview min next " +
+      "object oct open ord pow print property range repr reversed round sentinel set " +
+      "setattr slice sorted staticmethod str sum super tuple type vars zip",
+    literal: "__debug__ Ellipsis False None NotImplemented True",
+    type:
+      "Any Callable Coroutine Dict List Literal Generic Optional Sequence Set Tuple Type " +
+      "Union",
+  };
+  const prompt: Mode = { scope: "meta", begin: /^(?:>>>|\.\.\.) / };
+  const number: Mode = {
+    scope: "number",
+    begin:
+      /\b0(?:[bB][01_]+|[oO][0-7_]+|[xX][\da-fA-F_]+)\b|(?:\b(?!0[\d_])\d[\d_]*(?:\.(?:\d[\d_]*)?)?|\.\d[\d_]*)(?:[eE][-+]?\d[\d_]*)?[jJ]?/,
+  };
+  const hole: Mode = { scope: "subst", begin: /\{/, end: /\}/, keywords };
+  const strings = ["'''", '"""', "'", '"'].flatMap((quote) => {
+    const end = new RegExp(quote);
+    const inside = quote.length > 1 ? [ESCAPE, prompt] : [ESCAPE];
+    const holes = [...inside, { begin: /\{\{/ }, hole];
+    return [
+      { begin: new RegExp(`(?<!\\w)(?:[fFtT][rR]?|[rR][fFtT])${quote}`), contains: holes },
+      { begin: new RegExp(`(?:(?<!\\w)(?:[uU]|[bB][rR]?|[rR][bB]?))?${quote}`), contains: inside },
+    ].map((mode): Mode => ({ scope: "string", end, ...mode }));
+  });
+  hole.contains = [...strings, number, prompt];
+  const inside: Mode[] = [prompt, number, ...strings, HASH_COMMENT];
+  const nested: Mode = { begin: /\(/, end: /\)/, keywords, contains: inside };
+  inside.unshift(nested);
+  return {
+    keywords,
+    contains: [
+      prompt,
+      number,
+      { scope: "variable", begin: /\bself\b/ },
+      ...strings,
+      {
+        scope: "comment",
+        begin: /#(?= type:)/,
+        end: /$/,
+        keywords,
+        contains: [{ begin: / type:/ }, { begin: /#.*/ }],
+      },
+      HASH_COMMENT,
+      { scope: "title", begin: /(?<=\b(?:def|class)\s+)[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*/ },
+      { ...nested, begin: /(?<=\bdef\s+[\w\u0080-\uffff]+)\(/ },
+      {
+        scope: "title",
+        begin: /(?<=\bclass\s+[\w\u0080-\uffff]+\s*\(\s*)[\w\u0080-\uffff]+(?=\s*\))/,
+      },
+      {
+        scope: "meta",
+        begin: /^[\t ]*@/,
+        end: /(?=#)|$/,
+        contains: [number, nested, ...strings],
+      },
     ],
   };
 }

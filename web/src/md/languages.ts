@@ -1,12 +1,21 @@
 /** The highlighter and its languages: a chunk of its own. */
 
-import hljs from "highlight.js/lib/core";
-import python from "highlight.js/lib/languages/python";
-import { parseHighlighted } from "./coloured.ts";
-import { bash, common, css, diff, markdown, pairs, sql, typescript, xml } from "./grammars.ts";
+import { colourBy, type Grammar } from "./colouring.ts";
+import {
+  bash,
+  common,
+  css,
+  diff,
+  markdown,
+  pairs,
+  python,
+  sql,
+  typescript,
+  xml,
+} from "./grammars.ts";
 
-/** Each language by its grammar; its other names stand behind. */
-const LANGUAGES = {
+/** Each language by its grammar. */
+const LANGUAGES: Record<string, () => Grammar> = {
   bash,
   common,
   css,
@@ -19,8 +28,10 @@ const LANGUAGES = {
   xml,
 };
 
-/** Languages that one of these grammars colours well enough. */
-const ALSO = {
+/** Other names, and languages that one of these grammars colours well enough. */
+const ALSO: Record<string, string[]> = {
+  python: ["py", "gyp", "ipython"],
+  css: ["scss", "less"],
   pairs: ["json", "jsonc", "yaml", "yml", "toml", "ini", "properties", "env", "conf"],
   diff: ["patch"],
   xml: ["html", "xhtml", "svg", "rss", "plist", "vue"],
@@ -33,12 +44,12 @@ const ALSO = {
   ],
 };
 
-for (const [name, grammar] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, grammar);
-for (const [languageName, names] of Object.entries(ALSO))
-  hljs.registerAliases(names, { languageName });
+for (const [name, others] of Object.entries(ALSO)) {
+  for (const other of others) LANGUAGES[other] = LANGUAGES[name] as () => Grammar;
+}
 
 /** Code as coloured nodes; nothing for a language that is not here. */
 export function colour(code: string, language: string): Node | undefined {
-  if (!hljs.getLanguage(language)) return undefined;
-  return parseHighlighted(hljs.highlight(code, { language, ignoreIllegals: true }).value);
+  const grammar = Object.hasOwn(LANGUAGES, language) ? LANGUAGES[language] : undefined;
+  return grammar && colourBy(grammar(), code);
 }
