@@ -78,7 +78,7 @@ describe("a tool card", () => {
       { type: "tool_output_delta", call: "call_1", at: 0, text: "one\ntwo" },
       false,
     );
-    await on.screen.settle();
+    await on.screen.press("Working");
   });
 
   const card = (): HTMLDetailsElement =>
@@ -256,6 +256,7 @@ test("what hides in names, faults and the arguments of a tool is spelled out", a
     arguments: `{"at":"${hidden.slice(0, -1)}"}`,
   } as const;
   await on.screen.happen({ type: "message_ended", message: "msg_1", content: [call] });
+  await on.screen.press("Working");
   expect(on.screen.text(".tool-title")).toBe(shown);
   await on.screen.happen({
     type: "tool_proposed",

@@ -11,6 +11,7 @@ import { QueueMenu } from "../src/ui/chat/Composer.tsx";
 import { preloadStreamer } from "../src/ui/chat/Markdown.tsx";
 import { TurnFailure } from "../src/ui/chat/Message.tsx";
 import { Pending, WorkingLine } from "../src/ui/chat/MessageList.tsx";
+import { WorkingMore, WorkingWords } from "../src/ui/chat/Steps.tsx";
 import { SessionList } from "../src/ui/shell/AppShell.tsx";
 import { ToolBody } from "../src/ui/tools/ToolCard.tsx";
 import { FakeServer } from "./fake_server.ts";
@@ -119,6 +120,8 @@ export function useChatScreen(): { readonly screen: ChatScreen } {
       Requests.preload(),
       Pending.preload(),
       WorkingLine.preload(),
+      WorkingWords.preload(),
+      WorkingMore.preload(),
       ToolBody.preload(),
       SessionList.preload(),
       QueueBar.preload(),

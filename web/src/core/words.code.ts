@@ -40,6 +40,8 @@ export const EN_CODE = {
   "plan.pending": "to do",
   "plan.in_progress": "now",
   "plan.completed": "done",
+  "child.steps": "What the sub-agent did",
+  "child.none": "Nothing yet",
   "child.open": "Open the sub-agent's session",
   "child.of": "Part of another session",
   "palette.label": "Suggestions",

@@ -34,6 +34,12 @@ export const EN = {
 
   "turn.thinking": "Thinking",
   "turn.thought": "Thought",
+  "steps.read": "Read",
+  "steps.write": "Changed",
+  "steps.exec": "Ran",
+  "steps.network": "Fetched",
+  "steps.child": "Sub-agents",
+  "steps.other": "Other",
   "turn.stopping": "Stopping…",
 
   "mark.turn_failed": "This turn failed",

@@ -38,6 +38,8 @@ export const ZH_CODE: Record<keyof typeof EN_CODE, string> = {
   "plan.pending": "待办",
   "plan.in_progress": "进行中",
   "plan.completed": "已完成",
+  "child.steps": "子代理做了什么",
+  "child.none": "还没有",
   "child.open": "打开子代理的会话",
   "child.of": "属于另一个会话",
   "palette.label": "建议",

@@ -94,6 +94,12 @@ export const ZH: Record<Word, string> = {
 
   "turn.thinking": "思考中",
   "turn.thought": "思考",
+  "steps.read": "读取",
+  "steps.write": "修改",
+  "steps.exec": "运行",
+  "steps.network": "联网",
+  "steps.child": "子代理",
+  "steps.other": "其他",
   "turn.writing": "正在书写",
   "turn.working": "进行中",
   "turn.waiting.you": "等待您的决定",

@@ -77,7 +77,8 @@ export class Chat implements LiveSink {
   readonly turn = computed(() => this.parts.turn);
   readonly title = computed(() => this.parts.title);
 
-  readonly #calls = computed(() => {
+  /** All calls that are held, by their ids. */
+  readonly calls = computed(() => {
     const { calls, open_calls } = this.parts;
     const all = [...this.before.value.calls, ...calls, ...open_calls];
     return new Map(all.map((entry) => [entry.call, entry]));
@@ -95,7 +96,7 @@ export class Chat implements LiveSink {
 
   /** One tool call; nothing when the view does not hold it. */
   call(id: string): ReadonlySignal<CallView | undefined> {
-    return computed(() => this.#calls.value.get(id));
+    return computed(() => this.calls.value.get(id));
   }
 
   /** Connects, also after a failure. */

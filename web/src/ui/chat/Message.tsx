@@ -1,12 +1,13 @@
 import { Component } from "preact";
 import { said, t, tMaybe } from "../../core/i18n.ts";
 import { visible, visibleName } from "../../core/visible.ts";
-import type { Block, Mark, Thinking } from "../../protocol/types.gen.ts";
+import type { Block, Mark } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { Icon } from "../base/Icon.tsx";
 import { lazy } from "../base/lazy.tsx";
-import { ToolCard, ToolDraft } from "../tools/ToolCard.tsx";
 import { Markdown } from "./Markdown.tsx";
+import { countLead, type Joined, piecesOf } from "./runs.ts";
+import { Steps } from "./Steps.tsx";
 
 /** What can be done with an answer: nobody misses it in the first moment. */
 export const MessageFooter = lazy(
@@ -22,7 +23,7 @@ export const OwnFooter = lazy(async () => (await import("../turn/OwnFooter.tsx")
 export const TurnFailure = lazy(async () => (await import("../turn/TurnFailure.tsx")).TurnFailure);
 
 /** What the list shows of one entry. */
-export interface EntryProps {
+export interface EntryProps extends Joined {
   chat: Chat;
   id: string;
   role: string;
@@ -40,16 +41,18 @@ export interface EntryProps {
   undone: boolean;
 }
 
+/** What of an entry may change. */
+const CHANGES = ["content", "open", "last", "cut", "undone", "led", "follows", "live"] as const;
+
 /** One entry of the conversation; made again only when something of it has changed. */
 export class Entry extends Component<EntryProps> {
   override shouldComponentUpdate(next: EntryProps): boolean {
-    const { content, open, last, cut, undone } = this.props;
+    const { props } = this;
+    const { joined } = next;
     return (
-      next.content !== content ||
-      next.open !== open ||
-      next.last !== last ||
-      next.cut !== cut ||
-      next.undone !== undone
+      CHANGES.some((name) => next[name] !== props[name]) ||
+      joined.length !== props.joined.length ||
+      joined.some((block, at) => block !== props.joined[at])
     );
   }
 
@@ -107,7 +110,11 @@ function AgentMessage({ chat, id, turn, time, open, last, cut, undone, ...props 
   const content =
     (open && chat.openMessages.value.find((message) => message.id === id)?.content) ||
     props.content;
-  const text = plainText(content);
+  const pieces = piecesOf(content, props.led ? countLead(content) : 0);
+  const isCut = cut !== null && cut !== "cancelled";
+  const ends = last && !open;
+  // All of it is shown by the one before.
+  if (pieces.length === 0 && !isCut && !ends) return null;
   return (
     <article
       class={undone ? "entry agent undone" : "entry agent"}
@@ -115,37 +122,31 @@ function AgentMessage({ chat, id, turn, time, open, last, cut, undone, ...props 
       aria-busy={open}
       tabIndex={-1}
     >
-      {content.map((block, place) => (
-        <BlockView
-          key={place}
-          chat={chat}
-          block={block}
-          open={open}
-          last={place === content.length - 1}
-        />
-      ))}
-      {cut !== null && cut !== "cancelled" && <p class="cut">{t("chat.cut")}</p>}
-      {last && !open && <MessageFooter chat={chat} turn={turn} text={text} time={time} />}
+      {pieces.map(({ at, block, steps }, place) => {
+        const isLast = place === pieces.length - 1;
+        return steps.length > 0 ? (
+          <Steps
+            key={at}
+            chat={chat}
+            steps={isLast ? [...steps, ...props.joined] : steps}
+            drafts={open}
+            follows={isLast ? props.follows : null}
+            live={isLast && props.live}
+          />
+        ) : (
+          <BlockView key={at} block={block} open={open} />
+        );
+      })}
+      {isCut && <p class="cut">{t("chat.cut")}</p>}
+      {ends && <MessageFooter chat={chat} turn={turn} text={plainText(content)} time={time} />}
     </article>
   );
 }
 
-interface BlockViewProps {
-  chat: Chat;
-  block: Block;
-  open: boolean;
-  /** Whether it is the one that is being written, if any is. */
-  last: boolean;
-}
-
-function BlockView({ chat, block, open, last }: BlockViewProps) {
+function BlockView({ block, open }: { block: Block; open: boolean }) {
   switch (block.type) {
     case "text":
-      return block.text === "" ? null : <Markdown text={block.text} open={open} />;
-    case "thinking":
-      return <ThinkingRow block={block} open={open && last} />;
-    case "tool_call":
-      return open ? <ToolDraft block={block} /> : <ToolCard chat={chat} block={block} />;
+      return <Markdown text={block.text} open={open} />;
     case "image":
     case "file":
       return (
@@ -158,21 +159,6 @@ function BlockView({ chat, block, open, last }: BlockViewProps) {
     default:
       return null;
   }
-}
-
-function ThinkingRow({ block, open }: { block: Thinking; open: boolean }) {
-  if (!block.text && !open) return null;
-  const first = block.text.trim().split("\n", 1)[0] ?? "";
-  return (
-    <details class="thinking">
-      <summary>
-        <Icon name="chevron" />
-        <span class="thinking-label">{t(open ? "turn.thinking" : "turn.thought")}</span>
-        <span class="thinking-first">{first}</span>
-      </summary>
-      <div class="thinking-text">{block.text}</div>
-    </details>
-  );
 }
 
 function MarkLine({ chat, turn, time, mark }: EntryProps & { mark: Mark }) {

@@ -16,11 +16,12 @@ import { lazy } from "../base/lazy.tsx";
 import { usePin } from "../hooks/usePin.ts";
 import { Entry, type EntryProps } from "./Message.tsx";
 import type { OlderState } from "./older.ts";
+import { joinRuns, type Outline, outlineOf } from "./runs.ts";
 
 /** What is on its way: nothing in most moments. */
 export const Pending = lazy(async () => (await import("./Pending.tsx")).Pending);
 
-/** What a running turn does. */
+/** What a running turn does, when its last steps do not tell it. */
 export const WorkingLine = lazy(async () => (await import("./WorkingLine.tsx")).WorkingLine);
 
 /** Entries that are rendered; older ones come with a tap. */
@@ -55,31 +56,36 @@ function rowOf(
     undone,
     open: false,
     last,
+    ...ALONE,
   };
 }
 
 const NO_BLOCKS: readonly Block[] = [];
+/** An entry that has nothing to do with those beside it. */
+const ALONE = { led: false, joined: NO_BLOCKS, follows: null, live: false };
 
-function openRow(message: OpenMessage): Row {
-  const { id, time } = message;
+function openRow({ id, time, turn }: OpenMessage): Row {
   const fixed = {
     content: NO_BLOCKS,
     role: "assistant",
-    turn: null,
     cut: null,
     mark: null,
     undone: false,
     open: true,
     last: false,
+    ...ALONE,
   };
-  return { key: id, id, time, ...fixed };
+  return { key: id, id, time, turn, ...fixed };
 }
 
 /** The conversation: what is finished, what is being written, what is on its way. */
 export function MessageList({ chat }: { chat: Chat }) {
   const messages = chat.messages.value;
-  // Which ones are being written, not what: their words are nobody's matter but their own.
-  void useComputed(() => chat.openMessages.value.map(({ id }) => id).join()).value;
+  // Which ones are being written and how they are made up, not what they say: their words are
+  // nobody's matter but their own.
+  const outlines = useComputed(() =>
+    JSON.stringify(chat.openMessages.value.map(({ id, content }) => [id, outlineOf(content)])),
+  ).value;
   const opened = chat.openMessages.peek();
   const [shown, setShown] = useState(FIRST);
   const { scroller, column, pinned, toEnd } = usePin(
@@ -93,6 +99,7 @@ export function MessageList({ chat }: { chat: Chat }) {
     ...finished.map((message, place) => rowOf(message, finished, place, busy)),
     ...opened.map(openRow),
   ];
+  const acts = joinRuns(rows, new Map(JSON.parse(outlines) as [string, Outline][]), busy);
   const seqs = finished.map(({ seq }) => seq);
   const hidden = messages.length - finished.length;
   const older = useOlder(chat, scroller, finished[0]?.seq);
@@ -150,7 +157,7 @@ export function MessageList({ chat }: { chat: Chat }) {
             </Fragment>
           ))}
           {outbox.value.length + chat.queue.value.length > 0 && <Pending chat={chat} />}
-          {busy && <WorkingLine chat={chat} />}
+          {busy && !acts && <WorkingLine chat={chat} />}
         </div>
       </div>
       {!pinned && (

@@ -27,33 +27,47 @@ function runningOf({ open_calls }: SessionView): string {
   return visible(open_calls.findLast(({ status }) => status === "in_progress")?.title ?? "");
 }
 
-/** One quiet line under the conversation while a turn runs. */
-export function WorkingLine({ chat }: { chat: Chat }) {
+/** The words of it: what the turn does, for how long, and what runs for it. */
+export function WorkingWords({ chat }: { chat: Chat }) {
   const turn = chat.turn.value;
   const now = useNow(turn !== null);
   const view = chat.parts;
   // Not with each word that is written.
   const activity = useComputed(() => activityOf(view)).value;
-  const { waiting, model } = view;
+  const { model } = view;
   const busy = turn !== null;
-  // Else `until` is only when it is given up.
-  const isTimed = waiting?.reason === "rate_limit" || waiting?.reason === "retry";
-  const left = isTimed ? leftMs(waiting.until, now, chat.clockAheadMs.value) : 0;
   useEffect(() => (busy ? watchLocalModel(model) : undefined), [busy, model]);
   if (!turn) return null;
   const elapsed = now + chat.clockAheadMs.value - Date.parse(turn.started);
-  const coming = waiting?.reason === "model_loading";
+  const coming = view.waiting?.reason === "model_loading";
   const isStopping = chat.stopping.value === turn.id;
   const running = isStopping ? "" : runningOf(view);
   // What a tool does is no news of the model.
   const local = running ? "" : localText();
   return (
-    <p class="activity">
+    <>
       <span class="ring" aria-hidden="true" />
       <span>{isStopping ? t("turn.stopping") : (coming && local) || activity}</span>
-      <span class="quiet">· {formatSpan(elapsed)}</span>
+      <span class="quiet" aria-hidden="true">
+        · {formatSpan(elapsed)}
+      </span>
       {local && !coming && <span class="quiet">· {local}</span>}
       {running && <span class="activity-now">· {running}</span>}
+    </>
+  );
+}
+
+/** What else there is to say of a running turn, and how not to wait for it. */
+export function WorkingMore({ chat }: { chat: Chat }) {
+  const turn = chat.turn.value;
+  const now = useNow(turn !== null);
+  const { waiting } = chat.parts;
+  // Else `until` is only when it is given up.
+  const isTimed = waiting?.reason === "rate_limit" || waiting?.reason === "retry";
+  const left = isTimed ? leftMs(waiting.until, now, chat.clockAheadMs.value) : 0;
+  if (!turn) return null;
+  return (
+    <>
       {left > 0 && (
         <span class="quiet">
           {t("turn.waiting.left", { span: formatSpan(left) })}
@@ -64,6 +78,17 @@ export function WorkingLine({ chat }: { chat: Chat }) {
       )}
       {chat.escaped.value && <span class="quiet">{t("turn.escape")}</span>}
       {turn.attempt > 0 && <span class="quiet">{t("turn.resumed")}</span>}
+    </>
+  );
+}
+
+/** One quiet line under the conversation while a turn runs and no step of it tells so. */
+export function WorkingLine({ chat }: { chat: Chat }) {
+  if (!chat.turn.value) return null;
+  return (
+    <p class="activity">
+      <WorkingWords chat={chat} />
+      <WorkingMore chat={chat} />
     </p>
   );
 }

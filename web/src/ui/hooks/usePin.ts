@@ -5,6 +5,9 @@ import { Pin } from "./pin.ts";
 /** A finger that goes down the glass moves the text up; less than this is a tremble, in pixels. */
 const DRAG_PX = 4;
 
+/** What opens steps that are over; who opens those that go on sees their head stay. */
+const OPENS = ".doings:not(.live) > .activity > [aria-expanded=false]";
+
 const UP_KEYS = new Set(["PageUp", "Home", "ArrowUp"]);
 
 /** What the page does with a followed scroller. */
@@ -73,6 +76,14 @@ function listen(element: HTMLElement, pin: Pin): () => void {
     (event) => {
       const y = event.touches[0]?.clientY ?? 0;
       if (y - touchY > DRAG_PX) pin.movedUp();
+    },
+    options,
+  );
+  element.addEventListener(
+    "click",
+    ({ target }) => {
+      // Who opens what is over wants to read it from its head.
+      if (target instanceof Element && target.closest(OPENS)) pin.movedUp();
     },
     options,
   );

@@ -4,9 +4,9 @@ import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import { allowLink } from "../../md/links.ts";
 import type { CallView, ToolCall } from "../../protocol/types.gen.ts";
-import { go } from "../../state/router.ts";
 import { addressOfFile, Picture } from "../base/Picture.tsx";
 import { Changes } from "../turn/Changes.tsx";
+import { SubAgent } from "./SubAgent.tsx";
 import { FOLD_UNITS, outputOf, prettyArguments, receiptOf } from "./tool_text.ts";
 
 /** What a tool card shows when it is opened. */
@@ -45,7 +45,7 @@ export function ToolBody({ call, block }: { call: CallView | undefined; block: T
         <p class="quiet">{t("tool.empty")}</p>
       )}
       <ExitCode call={call} />
-      {call.child && <Child session={call.child} />}
+      {call.child && <SubAgent session={call.child} call={call} />}
       {call.decision && <p class="quiet">{receiptOf(call.decision)}</p>}
     </div>
   );
@@ -104,16 +104,6 @@ function ExitCode({ call }: { call: CallView }) {
   const command = call.artifacts.find((artifact) => artifact.kind === "command");
   if (command?.kind !== "command" || command.exit_code == null) return null;
   return <p class="quiet">{t("tool.exit", { code: command.exit_code })}</p>;
-}
-
-function Child({ session }: { session: string }) {
-  return (
-    <p>
-      <button type="button" class="link-button" onClick={() => go({ page: "chat", session })}>
-        {t("child.open")}
-      </button>
-    </p>
-  );
 }
 
 interface LongTextProps {

@@ -15,14 +15,14 @@ const Counts = lazy(async () => (await import("../turn/Changes.tsx")).Counts, tr
 /** So much of a long title's end is always seen, in UTF-16 units. */
 const END_UNITS = 16;
 
-/** Quicker calls show no time. */
-const SHORT_MS = 100;
+/** What took less shows no time. */
+export const SHORT_MS = 100;
 
 /** The inside of a card: of no use before one is opened. */
 export const ToolBody = lazy(async () => (await import("./ToolBody.tsx")).ToolBody);
 
 /** A tool call: one line until it is opened. */
-export function ToolCard({ chat, block }: { chat: Chat; block: ToolCall }) {
+export function ToolCard({ chat, block }: { chat: Pick<Chat, "call">; block: ToolCall }) {
   const call = useComputed(() => chat.call(block.id).value).value;
   const [open, setOpen] = useState(false);
   const hint = call ? glance(call) : "";
