@@ -76,9 +76,12 @@ def test_a_prompt_gives_streamed_text_and_a_tool_card(
     page: Page, product: Product, prompt: str
 ) -> None:
     _send(page, prompt)
-    card = page.locator(".tool").filter(has_text=PROMPTS[prompt]).first
-    expect(card).to_be_visible(timeout=LONG_S * 1000)
+    expect(page.locator(".doings").first).to_be_visible(timeout=LONG_S * 1000)
     expect(page.get_by_role("button", name="Stop")).to_be_hidden(timeout=LONG_S * 1000)
+    for line in page.locator(".doings-head").all():
+        line.click()
+    card = page.locator(".tool").filter(has_text=PROMPTS[prompt]).first
+    expect(card).to_be_visible()
     view = _ask(product, "GET", f"/api/sessions/{_session(page)}/view")["view"]
     assert view["last_turn"]["outcome"] == "completed"
     said = view["messages"][-1]["content"][-1]["text"]

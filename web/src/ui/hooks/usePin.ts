@@ -85,7 +85,7 @@ function listen(element: HTMLElement, pin: Pin): () => void {
       // Who opens what is over wants to read it from its head.
       if (target instanceof Element && target.closest(OPENS)) pin.movedUp();
     },
-    options,
+    { ...options, capture: true }, // before it is open
   );
   element.addEventListener(
     "keydown",
