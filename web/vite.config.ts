@@ -97,6 +97,9 @@ export default defineConfig(({ mode }) => ({
           .replaceAll("this.options.pedantic", "!1")
           .replaceAll("this.options.breaks", "!1")
           .replaceAll("this.options.gfm", "!0")
+          // No part of another maker's is put in.
+          .replace(/this\.options\.(?:extensions|hooks)/g, "(void 0)")
+          .replaceAll("this.options.silent", "!1")
           .replace(tables, "{normal:$1,gfm:$1}");
         return { code: `${lexer}export{${names.join(",")}};`, map: null };
       },

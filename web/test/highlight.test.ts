@@ -116,14 +116,14 @@ test.each([
 const GRAMMARS = { bash, common, css, diff, markdown, pairs, python, sql, typescript, xml };
 
 const SAMPLES: Record<keyof typeof GRAMMARS, string> = {
-  bash: `#!/bin/sh\nfor f in *.txt; do echo "$f \${#f} $(wc -l < "$f")" 'a'; done # FIXME: all\ncat <<'EOF' > out\nif $x\nEOF\nexport A=1`,
-  common: `#include <a.h>\n/* TODO: more */ pub fn f(x: &'a str) -> u8 { return g("\\"b", 0x1f, -2.5e3); } # n`,
+  bash: `#!/bin/sh\nfor f in *.txt; do echo "$f \${#f} $(wc -l < "$f")" 'a'; done # OPTIMIZE: all\ncat <<'EOF' > out\nif $x\nEOF\nexport A=1`,
+  common: `#include <a.h>\n/* NOTE: more */ pub fn f(x: &'a str) -> u8 { return g("\\"b", 0x1f, -2.5e3); } # n`,
   css: "@media print { .a:HOVER, #b { Color: #FFF; margin: -1.5em !important } /* NOTE: wide */ }",
   diff: "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z",
   markdown: "# Head\n\n```js\nlet a\n```\n- a **b** `c` *d* [e](f)\n> g\n",
   pairs: "[a.b]\n; note\n- at: 10:30 # n\n  on: &x http://a.b/c#d\n\"c d\": 'e'\nf = [true, -2e5]",
   python: `@wraps(f, a=1)  # why\nclass Näme(Base):\n    async def g(self, x: str = "a", *, n=1_000) -> bool:\n        """Doc.\n\n        >>> 1\n        """\n        y = f"{x!r} {{no}} {n:04}" if"" or self.z else rb'\\x'  # type: int\n        return 0x1F + .5e-3 + 2j`,
-  sql: "SELECT 'it''s', count(*) FROM t WHERE a = 1.5 AND NOT b -- XXX: all",
+  sql: "SELECT 'it''s', count(*) FROM t WHERE a = 1.5 AND NOT b -- BUG: all",
   typescript: `@dec class A<T> extends B { #x?: number = /[/\`]\\/'/g.test(s) ? 1 : 0xff; }\nconst s = \`a \${f({ b: '}' })} \\\` c\`; // ok`,
   xml: `<!DOCTYPE a><!-- BUG: b --><p class="a" id='b'>x &amp; y</p>`,
 };

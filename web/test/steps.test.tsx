@@ -245,6 +245,7 @@ describe("a turn that goes on", () => {
     await on.screen.happen({ ...REQUEST, call: "c2" });
     expect(lines()).toEqual(["Waiting for you· 0:00"]);
     expect(shown().slice(-1)).toEqual(["Look c2"]);
+    expect(head().getAttribute("aria-expanded")).toBe("false");
     await on.screen.happen({
       type: "permission_resolved",
       permission: REQUEST.permission,
@@ -256,6 +257,15 @@ describe("a turn that goes on", () => {
     expect(on.screen.place.querySelector(".tool")).toBeNull();
     await on.screen.happen({ type: "tool_ended", call: "c2", status: "failed", content: [] });
     expect(shown().slice(-1)).toEqual(["Look c2"]);
+  });
+
+  test("a line with nothing folded behind it offers nothing to open", async () => {
+    await end("m1", [asks("c1")]);
+    await propose("c1");
+    expect(head().getAttribute("aria-expanded")).toBe("false");
+    await on.screen.happen({ ...REQUEST, call: "c1" });
+    expect(head().getAttribute("aria-expanded")).toBeNull();
+    expect(head().querySelector("svg")).toBeNull();
   });
 
   test("who stood on the line of a single call stands on its card when the line goes", async () => {

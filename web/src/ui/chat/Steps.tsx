@@ -40,7 +40,10 @@ export function Steps({ chat, steps, drafts, follows, live }: StepsProps) {
   const heard = useMemo(() => computed(() => JSON.stringify(tell(chat, ids.split(",")))), [ids]);
   const told = JSON.parse(heard.value) as Told;
   const alone = steps.length === 1 && follows === null ? steps[0] : undefined;
-  const isBare = !live && hasNoFolds(alone, steps, told.words, follows);
+  const isSeen = // all of it, so there is nothing to fold
+    told.words === "" && follows === null && steps.every(({ type }) => type === "tool_call");
+  // A call by itself is one line already.
+  const isBare = !live && (isSeen || alone?.type === "tool_call");
   const hadFocus = head.current !== null && head.current === document.activeElement;
   useLayoutEffect(() => {
     if (isBare && hadFocus) box.current?.querySelector("summary")?.focus();
@@ -58,11 +61,11 @@ export function Steps({ chat, steps, drafts, follows, live }: StepsProps) {
             ref={head}
             type="button"
             class="doings-head"
-            aria-expanded={open}
+            aria-expanded={isSeen ? undefined : open}
             onClick={toggle}
           >
             {live ? <WorkingWords chat={chat} /> : <Summary told={told} alone={!open && alone} />}
-            <Icon name="chevron" />
+            {!isSeen && <Icon name="chevron" />}
           </button>
           {live && <WorkingMore chat={chat} />}
         </div>
@@ -82,17 +85,6 @@ export function Steps({ chat, steps, drafts, follows, live }: StepsProps) {
       {isOpen && follows !== null && <Written chat={chat} id={follows} />}
     </div>
   );
-}
-
-/** A call by itself is one line already, and where all is in sight there is nothing to fold. */
-function hasNoFolds(
-  alone: Block | undefined,
-  steps: readonly Block[],
-  words: string,
-  follows: string | null,
-): boolean {
-  if (alone) return alone.type === "tool_call";
-  return words === "" && follows === null && steps.every(({ type }) => type === "tool_call");
 }
 
 /** What it was, in one line. */
