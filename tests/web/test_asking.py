@@ -9,7 +9,7 @@ from web.house import composer, runner, session_of
 
 from towline_agent.providers.base import TextPiece
 from towline_agent.testing import ScriptedProvider, call
-from towline_protocol import PermissionResolved, TurnCancelled
+from towline_protocol import PermissionResolved, QuestionResolved, TurnCancelled
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -99,6 +99,86 @@ async def test_a_command_of_which_a_part_is_missing_can_only_be_denied(open_home
         await sheet.get_by_role("button", name="Deny").click()
         await expect(page.locator("article.agent").last).to_contain_text("Then not.")
         assert ran == []
+
+
+@pytest.mark.rules("W07")
+async def test_what_lasts_stands_behind_the_dots_and_takes_a_second_tap(open_home: Open) -> None:
+    ran: list[str] = []
+    provider = ScriptedProvider(call("run", command="make all"), "Done.")
+    async with open_home(provider, tools=[runner(ran)], mode="ask") as (house, _):
+        page = await house.phone()
+        await _ask(page)
+        await page.get_by_role("button", name="Review").click()
+        sheet = page.get_by_role("dialog")
+        deny = sheet.get_by_role("button", name="Deny")
+        await expect(deny).to_be_focused()
+        order = await sheet.locator(".answers > button:not(.icon-button)").all_inner_texts()
+        assert [one.partition("\n")[0] for one in order] == [
+            "Deny",
+            "Allow for this session",
+            "Allow once",
+        ]
+        always = sheet.get_by_role("button", name="Always allow")
+        await expect(always).to_be_hidden()
+        await sheet.get_by_role("button", name="More").click()
+        await always.dblclick()
+        await expect(always).to_contain_text("Makes the rule: allow run")
+        await expect(always).to_be_in_viewport(ratio=1)
+        await expect(always).to_be_focused()
+        assert ran == []
+        await page.keyboard.press("Escape")  # closes the menu and no more
+        await expect(always).to_be_hidden()
+        await expect(deny).to_be_visible()
+        await sheet.get_by_role("button", name="More").click()
+        await always.click()
+        await page.wait_for_timeout(450)  # sooner it is taken for the same tap
+        await always.click()
+        await expect(page.locator("article.agent").last).to_contain_text("Done.")
+        assert ran == ["make all"]
+        log = await house.client.log(session_of(page))
+        options = [one.event.option for one in log if isinstance(one.event, PermissionResolved)]
+        assert options == ["allow_always"]
+
+
+async def test_a_question_is_answered_with_the_keys_of_any_form(open_home: Open) -> None:
+    items = [
+        {"prompt": "Which colour?", "options": ["red", "blue", "green"]},
+        {"prompt": "Which sizes?", "options": ["small", "large"], "multiple": True},
+    ]
+    provider = ScriptedProvider(call("ask_user", items=items), "Thanks.")
+    async with open_home(provider) as (house, _):
+        page = await house.phone()
+        await _ask(page)
+        card = page.get_by_role("form", name="Questions for you")
+        colours = card.get_by_role("group", name="Which colour?")
+        sizes = card.get_by_role("group", name="Which sizes?")
+        await expect(colours.get_by_role("radio")).to_have_count(3)
+        rows = await card.locator("label").evaluate_all(
+            "(all) => all.map((one) => one.getBoundingClientRect().height)"
+        )
+        assert min(rows) >= 44
+        await colours.get_by_role("radio").first.focus()
+        await page.keyboard.press("Space")
+        await page.keyboard.press("ArrowDown")
+        await expect(colours.get_by_role("radio", name="blue")).to_be_checked()
+        await page.keyboard.press("ArrowUp")
+        await page.keyboard.press("ArrowUp")
+        await expect(colours.get_by_role("radio", name="green")).to_be_checked()
+        answer = card.get_by_role("button", name="Answer")
+        await expect(answer).to_be_disabled()
+        await page.keyboard.press("Tab")  # its own words
+        await page.keyboard.press("Tab")
+        await expect(sizes.get_by_role("checkbox", name="small")).to_be_focused()
+        await page.keyboard.press("Space")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Space")
+        for name in ("small", "large"):
+            await expect(sizes.get_by_role("checkbox", name=name)).to_be_checked()
+        await answer.press("Enter")
+        await expect(page.locator("article.agent").last).to_contain_text("Thanks.")
+        log = await house.client.log(session_of(page))
+        (given,) = [one.event.answers for one in log if isinstance(one.event, QuestionResolved)]
+        assert [len(values) for values in given.values()] == [1, 2]
 
 
 @pytest.mark.rules("W15")

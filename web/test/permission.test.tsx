@@ -100,15 +100,49 @@ describe("a permission", () => {
     expect(on.screen.button("Deny", dialog()).disabled).toBe(false);
   });
 
-  test("asks once more before it allows for always", async () => {
+  test("allows for always behind the dots only, and on a second tap that tells the rule", async () => {
     on.screen.server.on(`POST ${PERMISSION}`, () => json({ option: "allow_always" }));
     await ask();
     await on.screen.settle(400);
     await on.screen.press("Review");
-    await on.screen.press("Always allow", dialog());
+    const menu = dialog().querySelector("[popover]") as HTMLElement;
+    const dots = on.screen.button("More", dialog());
+    expect(dots.getAttribute("popovertarget")).toBe(menu.id);
+    expect(dialog().querySelector(".sheet-scroll")?.contains(menu)).toBe(false);
+    const always = on.screen.button("Always allow", menu);
+    const outside = [...dialog().querySelectorAll("button")].filter((one) => one !== always);
+    expect(outside.map(({ textContent }) => textContent).join()).not.toContain("Always");
+    expect(always.textContent).toBe("Always allow…");
+    always.click();
+    await on.screen.settle(300);
+    expect(always.textContent).toBe("Always allowMakes the rule: run_program rm");
+    expect(always.isConnected).toBe(true); // the focus stays on it
+    always.click(); // the second half of one double tap
+    await on.screen.settle();
     expect(on.screen.server.to(PERMISSION)).toHaveLength(0);
+    await on.screen.settle(100);
+    always.click();
+    await on.screen.settle();
+    expect(on.screen.server.to(PERMISSION).map(({ body }) => body)).toEqual([
+      { option: "allow_always", digest: REQUEST.digest },
+    ]);
+  });
+
+  test("tells the rule of always anew when its menu is opened again", async () => {
+    await ask();
+    await on.screen.settle(400);
+    await on.screen.press("Review");
     await on.screen.press("Always allow", dialog());
-    expect(on.screen.server.to(PERMISSION)).toHaveLength(1);
+    await on.screen.press("More", dialog());
+    expect(on.screen.button("Always allow", dialog()).textContent).toBe("Always allow…");
+  });
+
+  test("offers no dots where nothing lasts", async () => {
+    const options = REQUEST.options.filter(({ id }) => id !== "allow_always");
+    await ask({ ...REQUEST, options });
+    await on.screen.settle(400);
+    await on.screen.press("Review");
+    expect(dialog().querySelector("[popover], [aria-label=More]")).toBeNull();
   });
 
   test("says why an answer was not taken, and takes another", async () => {

@@ -1,21 +1,25 @@
 import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t, tMaybe } from "../../core/i18n.ts";
-import { formatSpan } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import type { Option, PermissionRequested } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
+import { IconButton } from "../base/Button.tsx";
 import { Sheet } from "../base/Sheet.tsx";
 import { Diff } from "../tools/Diff.tsx";
+import { Refused, tellLeft } from "./parts.tsx";
 import type { Answering } from "./RequestCard.tsx";
 
 const DENY = "deny";
 /** Asked for once more before it is taken: it holds beyond this session. */
 const ALWAYS = "allow_always";
+const MENU = "always-menu";
+/** Buttons take no tap for this long after they appear: it was meant for what stood there before. */
+export const LIVE_AFTER_MS = 400;
 /** A rule longer than this stands with what is read: the buttons must stay in sight. */
 const LONG_RULE = 120;
 /** From the safest to the most lasting; what is not here comes after. */
-const ORDER = [DENY, "allow_session", "allow_once"];
+const ORDER = [DENY, "allow_session", "allow_once", ALWAYS];
 
 function byOrder(a: Option, b: Option): number {
   const place = ({ id }: Option): number => (ORDER.includes(id) ? ORDER.indexOf(id) : ORDER.length);
@@ -71,11 +75,7 @@ export function PermissionBody({ chat, answering, focused = false }: PermissionB
         <p class="chips">
           <span class="chip">{visible(request.tool)}</span>
           <span class="chip">{visible(agent)}</span>
-          {focused && (
-            <span class="chip">
-              {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
-            </span>
-          )}
+          {focused && <span class="chip">{tellLeft(leftMs)}</span>}
         </p>
         <h3 class="label">{t("ask.what")}</h3>
         {preview.kind === "diff" ? (
@@ -105,11 +105,7 @@ export function PermissionBody({ chat, answering, focused = false }: PermissionB
       </div>
       {preview.truncated && <p class="complaint">{t("ask.truncated")}</p>}
       <Answers answering={answering} focused={focused} />
-      {refused && (
-        <p class="complaint" role="alert">
-          {t("ask.failed", { message: visible(refused) })}
-        </p>
-      )}
+      <Refused why={refused} />
     </div>
   );
 }
@@ -128,38 +124,32 @@ function Answers({ answering, focused }: { answering: Answering; focused: boolea
   }, [live, focused]);
   return (
     <div ref={deny} class="answers">
-      {plainOptions(request).map((option) => (
-        <>
-          <AnswerButton
-            key={option.id}
-            option={option}
-            disabled={!live || isBlocked(option, answering)}
-            onClick={() => answer(option.id, option.id === DENY ? note.trim() : "")}
-          />
-          {option.id === DENY && (
-            <div class="field">
-              <input
-                dir="auto"
-                value={note}
-                maxLength={4_000}
-                placeholder={t("ask.note")}
-                aria-label={t("ask.note")}
-                onInput={(event) => setNote(event.currentTarget.value)}
-              />
-            </div>
-          )}
-        </>
-      ))}
-      {request.options
-        .filter(({ id }) => id === ALWAYS)
-        .map((option) => (
-          <AlwaysButton
-            key={option.id}
-            option={option}
-            disabled={!live || isBlocked(option, answering)}
-            onClick={() => answer(option.id)}
-          />
-        ))}
+      {[...request.options].sort(byOrder).map((option) => {
+        const isDeny = option.id === DENY;
+        const Way = option.id === ALWAYS ? AlwaysMenu : AnswerButton;
+        return (
+          <>
+            <Way
+              key={option.id}
+              option={option}
+              disabled={!live || isBlocked(option, answering)}
+              onClick={() => answer(option.id, isDeny ? note.trim() : "")}
+            />
+            {isDeny && (
+              <div class="field">
+                <input
+                  dir="auto"
+                  value={note}
+                  maxLength={4_000}
+                  placeholder={t("ask.note")}
+                  aria-label={t("ask.note")}
+                  onInput={(event) => setNote(event.currentTarget.value)}
+                />
+              </div>
+            )}
+          </>
+        );
+      })}
     </div>
   );
 }
@@ -182,19 +172,44 @@ function AnswerButton({ option, disabled, onClick }: AnswerButtonProps) {
   return (
     <button type="button" class={`button ${kind}`} disabled={disabled} onClick={onClick}>
       {label}
-      {option.rule && option.rule.length <= LONG_RULE && (
-        <small>{t("ask.rule", { rule: visible(option.rule) })}</small>
-      )}
+      {ruleOf(option)}
     </button>
   );
 }
 
-function AlwaysButton({ option, disabled, onClick }: AnswerButtonProps) {
-  const [asked, setAsked] = useState(false);
-  if (asked) return <AnswerButton option={option} disabled={disabled} onClick={onClick} />;
+/** The rule that an answer makes, where there is room for it on a button. */
+function ruleOf({ rule }: Option) {
   return (
-    <button type="button" class="link-button" disabled={disabled} onClick={() => setAsked(true)}>
-      {t("option.allow_always")}…
-    </button>
+    rule && rule.length <= LONG_RULE && <small>{t("ask.rule", { rule: visible(rule) })}</small>
+  );
+}
+
+/** What lasts is out of the way, and its first tap only tells which rule the second one makes. */
+function AlwaysMenu({ option, disabled, onClick }: AnswerButtonProps) {
+  const [askedMs, setAsked] = useState(0);
+  const tap = ({ timeStamp }: MouseEvent): void => {
+    if (!askedMs) setAsked(timeStamp);
+    else if (timeStamp - askedMs > LIVE_AFTER_MS) onClick();
+  };
+  return (
+    <>
+      <IconButton
+        icon="more"
+        label={t("menu.open")}
+        popoverTarget={MENU}
+        onClick={() => setAsked(0)}
+      />
+      <div id={MENU} class="menu queue-menu" popover="auto">
+        <button
+          type="button"
+          class={askedMs ? "button plain" : "menu-item"}
+          disabled={disabled}
+          onClick={tap}
+        >
+          {t("option.allow_always")}
+          {askedMs ? ruleOf(option) : "…"}
+        </button>
+      </div>
+    </>
   );
 }

@@ -1,13 +1,13 @@
 import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
-import { formatSpan } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import type { QuestionAsked, QuestionItem } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { drafts as kept, newKey } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 import { useNow } from "../hooks/useNow.ts";
+import { Refused, tellLeft } from "./parts.tsx";
 
 /** What a person has chosen and written for one item. */
 interface Draft {
@@ -67,11 +67,7 @@ export function QuestionCard({ chat, question }: QuestionCardProps) {
           onChange={(draft) => setDrafts({ ...drafts, [item.id]: draft })}
         />
       ))}
-      {refused && (
-        <p class="complaint" role="alert">
-          {t("ask.failed", { message: visible(refused) })}
-        </p>
-      )}
+      <Refused why={refused} />
       <div class="turn-ways">
         <Button disabled={sending} onClick={() => void send([])}>
           {t("ask.skip")}
@@ -131,15 +127,15 @@ function Item({ item, draft, onChange }: ItemProps) {
     <fieldset class="question">
       <legend>{visible(item.prompt)}</legend>
       {options.map((option) => (
-        <button
-          key={option.id}
-          type="button"
-          class="button plain"
-          aria-pressed={draft.chosen.includes(option.id)}
-          onClick={() => toggle(option.id)}
-        >
-          {visible(option.label)}
-        </button>
+        <label key={option.id} class="check">
+          <input
+            type={multiple ? "checkbox" : "radio"}
+            name={item.id}
+            checked={draft.chosen.includes(option.id)}
+            onChange={() => toggle(option.id)}
+          />
+          <span>{visible(option.label)}</span>
+        </label>
       ))}
       {free_text && (
         <input
@@ -162,9 +158,5 @@ function TimeLeft({ chat, until }: { chat: Chat; until: string | null }) {
   const now = useNow(until !== null);
   if (until === null) return null;
   const leftMs = Date.parse(until) - (now + chat.clockAheadMs.value);
-  return (
-    <p class="quiet request-left">
-      {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
-    </p>
-  );
+  return <p class="quiet request-left">{tellLeft(leftMs)}</p>;
 }

@@ -1,7 +1,6 @@
 import "../../core/words.later.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
-import { formatSpan } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import type { PermissionRequested } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
@@ -12,13 +11,12 @@ import { Icon } from "../base/Icon.tsx";
 import { useNow } from "../hooks/useNow.ts";
 import { useWide } from "../hooks/useWide.ts";
 import { receiptOf } from "../tools/tool_text.ts";
-import { headingOf, PermissionBody, PermissionSheet } from "./PermissionSheet.tsx";
+import { headingOf, LIVE_AFTER_MS, PermissionBody, PermissionSheet } from "./PermissionSheet.tsx";
+import { Refused, tellLeft } from "./parts.tsx";
 import { QuestionCard } from "./QuestionCard.tsx";
 
 /** How long a card says that somebody else was quicker, in milliseconds. */
 const GONE_MS = 5_000;
-/** Buttons take no tap for this long after they appear: it was meant for what stood there before. */
-const LIVE_AFTER_MS = 400;
 
 /** What a person can do about a request. */
 export interface Answering {
@@ -86,9 +84,7 @@ function OpenRequest({ chat, request, open, count, onAnswered }: OpenRequestProp
         <Icon name="shield" />
         <h2>{headingOf(request)}</h2>
         {count > 1 && <span class="quiet">{t("ask.count", { at: 1, all: count })}</span>}
-        <span class="quiet request-left">
-          {leftMs > 0 ? t("ask.left", { time: formatSpan(leftMs) }) : t("ask.expired")}
-        </span>
+        <span class="quiet request-left">{tellLeft(leftMs)}</span>
       </div>
       {wide ? (
         <PermissionBody chat={chat} answering={answering} />
@@ -108,11 +104,7 @@ function Folded({ answering, onReview }: { answering: Answering; onReview: () =>
   return (
     <>
       <p class="request-peek">{visible(peekOf(request))}</p>
-      {refused && (
-        <p class="complaint" role="alert">
-          {t("ask.failed", { message: visible(refused) })}
-        </p>
-      )}
+      <Refused why={refused} />
       <div class="request-buttons">
         <Button kind="danger" disabled={!live} onClick={() => answer("deny")}>
           {t("ask.deny")}
