@@ -9,7 +9,7 @@ from web.conftest import Open
 from web.house import composer, session_of, tools_of
 
 from towline_agent.testing import ScriptedProvider
-from towline_protocol import Text
+from towline_protocol import Image, Text
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -180,3 +180,59 @@ async def test_what_could_not_be_sent_for_two_minutes_waits_for_a_tap(open_home:
         await retry.click()
         await expect(page.locator("article.agent").last).to_contain_text("Two.")
         await expect(page.locator("article.user")).to_have_count(2)
+
+
+_COPY = """async (text) => {
+  const kinds = { "text/plain": new Blob([text], { type: "text/plain" }) };
+  if (!text) {
+    delete kinds["text/plain"];
+    const canvas = new OffscreenCanvas(40, 30);
+    canvas.getContext("2d").fillRect(0, 0, 40, 30);
+    kinds["image/png"] = await canvas.convertToBlob({ type: "image/png" });
+  }
+  await navigator.clipboard.write([new ClipboardItem(kinds)]);
+}"""
+
+
+async def _paste(page: Page) -> None:
+    await page.get_by_role("button", name="Attach").click()
+    await page.get_by_role("button", name="Paste").click()
+
+
+async def test_the_menu_pastes_a_text_at_the_caret_and_a_picture_beside_it(
+    open_home: Open,
+) -> None:
+    async with open_home(ScriptedProvider("Seen.")) as (house, _):
+        page = await house.phone(permissions=["clipboard-read", "clipboard-write"])
+        field = composer(page)
+        await field.fill("Say  aloud")
+        for _ in range(len(" aloud")):
+            await field.press("ArrowLeft")
+        await page.evaluate(_COPY, "it\ntwice")
+        await _paste(page)
+        await expect(field).to_have_value("Say it\ntwice aloud")
+        await expect(field).to_be_focused()
+        await page.keyboard.press("Control+z")
+        await expect(field).to_have_value("Say  aloud")
+        await page.evaluate(_COPY, "")
+        await _paste(page)
+        await expect(page.locator(".attached-one img")).to_be_visible()
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("article.agent")).to_contain_text("Seen.")
+        view = await house.ended(session_of(page))
+        text, picture = view.messages[0].content
+        assert isinstance(text, Text)
+        assert isinstance(picture, Image)
+
+
+async def test_where_the_clipboard_is_not_for_the_page_it_says_how_else(open_home: Open) -> None:
+    async with open_home(ScriptedProvider()) as (house, _):
+        page = await house.phone()
+        tools = await tools_of(page)
+        await tools.send(
+            "Browser.setPermission",
+            {"permission": {"name": "clipboard-read"}, "setting": "denied"},
+        )
+        await _paste(page)
+        await expect(page.get_by_text("Paste it into the field")).to_be_visible()
+        await expect(composer(page)).to_be_focused()

@@ -113,7 +113,7 @@ test("an at sign lists paths, and a folder stays open", async () => {
 
 describe("files", () => {
   const give = async (...files: File[]): Promise<void> => {
-    const input = on.screen.place.querySelector(".attach-menu label:last-child input");
+    const input = on.screen.place.querySelector(".attach-menu label:last-of-type input");
     Object.defineProperty(input, "files", { value: files, configurable: true });
     input?.dispatchEvent(new Event("change", { bubbles: true }));
     await on.screen.settle();
@@ -203,6 +203,92 @@ test("a long pasted text becomes a file", async () => {
   await on.screen.settle();
   expect(paste.defaultPrevented).toBe(true);
   expect(on.screen.text(".attached-name")).toContain("pasted text, 1000 lines");
+});
+
+describe("the menu's way to paste", () => {
+  const typed: string[] = [];
+
+  /** What lies on the clipboard: for each item its types. */
+  function lies(...items: Record<string, string>[]): void {
+    const read = async () =>
+      items.map((item) => ({
+        types: Object.keys(item),
+        getType: async (type: string) => new Blob([item[type] ?? ""], { type }),
+      }));
+    vi.stubGlobal("navigator", { ...navigator, userAgent: "", clipboard: { read } });
+  }
+
+  async function paste(): Promise<void> {
+    typed.length = 0;
+    Object.assign(document, {
+      execCommand: (what: string, _: boolean, text: string) => typed.push(`${what} ${text}`),
+    });
+    await on.screen.show();
+    await on.screen.press("Paste", on.screen.place.querySelector(".attach-menu") as HTMLElement);
+    await on.screen.settle();
+  }
+
+  beforeEach(() => {
+    on.screen.server.on("POST /api/files", () =>
+      json({ file: "f".repeat(64), media_type: "text/plain", size: 3 }, 201),
+    );
+  });
+
+  test("writes a text where the caret stands", async () => {
+    lies({ "text/html": "<b>one</b>", "text/plain": "one" });
+    await paste();
+    expect(typed).toEqual(["insertText one"]);
+    expect(document.activeElement).toBe(on.screen.field);
+    expect(on.screen.place.querySelector(".attached-one, .attached-complaint")).toBeNull();
+  });
+
+  test("takes of what lies there as both the text", async () => {
+    lies({ "image/png": "png", "text/plain": "a cell" });
+    await paste();
+    expect(typed).toEqual(["insertText a cell"]);
+    expect(on.screen.place.querySelector(".attached-one")).toBeNull();
+  });
+
+  // rules: W27
+  test("makes a long text a file", async () => {
+    lies({ "text/plain": "line\n".repeat(1_000) });
+    await paste();
+    expect(typed).toEqual([]);
+    expect(on.screen.text(".attached-name")).toContain("pasted text, 1000 lines");
+  });
+
+  test("attaches a picture", async () => {
+    lies({ "image/png": "png" });
+    await paste();
+    expect(typed).toEqual([]);
+    expect(on.screen.text(".attached-name")).toContain("image.png");
+  });
+
+  test.each(["nothing of use", "not allowed"])("says how else, for %s", async (why) => {
+    lies({ "text/html": "<hr>" });
+    if (why === "not allowed") {
+      const refuse = () => Promise.reject(new DOMException("no", "NotAllowedError"));
+      Object.assign(navigator.clipboard, { read: refuse });
+    }
+    await paste();
+    expect(typed).toEqual([]);
+    expect(on.screen.text(".attached-complaint")).toContain("Paste it into the field");
+    expect(document.activeElement).toBe(on.screen.field);
+  });
+
+  test.each([[undefined], [{ writeText: async () => undefined }]])(
+    "is not there where no page may read it",
+    async (clipboard) => {
+      vi.stubGlobal("navigator", { ...navigator, userAgent: "", clipboard });
+      await on.screen.show();
+      const ways = [...on.screen.place.querySelectorAll(".attach-menu .menu-item")];
+      expect(ways.map(({ textContent }) => textContent)).toEqual([
+        "Take a photo",
+        "Photo or picture",
+        "File",
+      ]);
+    },
+  );
 });
 
 // rules: W23

@@ -56,6 +56,8 @@ export const EN_CODE = {
   "attach.camera": "Take a photo",
   "attach.photo": "Photo or picture",
   "attach.file": "File",
+  "attach.clipboard": "Paste",
+  "attach.clipboard.not": "It cannot be read. Paste it into the field.",
   "attach.remove": "Remove {name}",
   "attach.busy": "Sending {name}…",
   "attach.failed": "{name}: {message}",

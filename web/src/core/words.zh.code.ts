@@ -54,6 +54,8 @@ export const ZH_CODE: Record<keyof typeof EN_CODE, string> = {
   "attach.camera": "拍照",
   "attach.photo": "照片或图片",
   "attach.file": "文件",
+  "attach.clipboard": "粘贴",
+  "attach.clipboard.not": "无法读取，请直接粘贴到输入框。",
   "attach.remove": "移除 {name}",
   "attach.busy": "正在发送 {name}…",
   "attach.failed": "{name}：{message}",

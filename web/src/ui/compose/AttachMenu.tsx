@@ -12,8 +12,13 @@ const WAYS: readonly { word: Word; accept?: string; capture?: "environment" }[] 
   { word: "attach.file" },
 ];
 
+interface AttachMenuProps {
+  onFiles: (files: Iterable<File>) => void;
+  onPaste: () => void;
+}
+
 /** The button that brings files in. */
-export function AttachMenu({ onFiles }: { onFiles: (files: Iterable<File>) => void }) {
+export function AttachMenu({ onFiles, onPaste }: AttachMenuProps) {
   const menu = useRef<HTMLDivElement>(null);
   return (
     <>
@@ -36,6 +41,12 @@ export function AttachMenu({ onFiles }: { onFiles: (files: Iterable<File>) => vo
             />
           </label>
         ))}
+        {/* Not over plain HTTP, nor in each browser. */}
+        {"read" in (navigator.clipboard ?? {}) && (
+          <button type="button" class="menu-item" popovertarget={MENU} onClick={onPaste}>
+            {t("attach.clipboard")}
+          </button>
+        )}
       </div>
     </>
   );

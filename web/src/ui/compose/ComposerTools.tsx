@@ -1,7 +1,6 @@
 import "../../core/words.code.ts";
 import type { RefObject } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { t } from "../../core/i18n.ts";
 import { readSlash } from "../../core/token.ts";
 import { visible } from "../../core/visible.ts";
 import type { PromptBlock } from "../../protocol/types.gen.ts";
@@ -14,11 +13,9 @@ import { AttachedList } from "./AttachedList.tsx";
 import { AttachMenu } from "./AttachMenu.tsx";
 import { Attachments } from "./attached.ts";
 import { Palette, usePalette } from "./Palette.tsx";
+import { LONG_PASTE, pasteInto, takePasted, textFile } from "./pasted.ts";
 import { SharedSheet } from "./SharedSheet.tsx";
 import { runSlash } from "./slash.ts";
-
-/** Longer pasted texts become a file, in UTF-16 units. */
-const LONG_PASTE = 4_000;
 
 /** What the tools beside the field do for it. */
 export interface Tools {
@@ -73,7 +70,10 @@ export function ComposerTools(props: ComposerToolsProps) {
   return (
     <>
       <Palette palette={palette} />
-      <AttachMenu onFiles={(files) => attachments.add(files)} />
+      <AttachMenu
+        onFiles={(files) => attachments.add(files)}
+        onPaste={() => void pasteInto(field.current, attachments)}
+      />
       <AttachedList attachments={attachments} model={chat ? chat.parts.model : startModel.value} />
       {waits && (
         <SharedSheet
@@ -121,38 +121,4 @@ function slash(chat: Chat | null, text: string): boolean {
     if (complaint !== null) editing.value = { session: chat?.session ?? null, text };
   });
   return true;
-}
-
-/** Takes pasted and dropped files, and long pasted texts, as attachments. */
-function takePasted(field: HTMLTextAreaElement | null, attachments: Attachments): () => void {
-  const paste = (event: ClipboardEvent): void => {
-    const data = event.clipboardData;
-    if (!data) return;
-    const text = data.getData("text/plain");
-    if (data.files.length > 0 && text === "") attachments.add(data.files);
-    else if (text.length > LONG_PASTE) attachments.add([textFile(text)]);
-    else return;
-    event.preventDefault();
-  };
-  const over = (event: DragEvent): void => {
-    if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
-  };
-  const drop = (event: DragEvent): void => {
-    if (!event.dataTransfer?.files.length) return;
-    event.preventDefault();
-    attachments.add(event.dataTransfer.files);
-  };
-  field?.addEventListener("paste", paste);
-  document.addEventListener("dragover", over);
-  document.addEventListener("drop", drop);
-  return () => {
-    field?.removeEventListener("paste", paste);
-    document.removeEventListener("dragover", over);
-    document.removeEventListener("drop", drop);
-  };
-}
-
-function textFile(text: string): File {
-  const lines = text.replace(/\n$/, "").split("\n").length;
-  return new File([text], `${t("attach.paste", { lines })}.txt`, { type: "text/plain" });
 }
