@@ -128,12 +128,10 @@ async def test_a_half_filled_question_survives_a_reload_and_can_be_left_to_the_a
         page = await house.phone()
         await _send(page, "Make one")
         card = page.get_by_role("form", name="Questions for you")
-        await card.get_by_role("button", name="blue").click()
+        await card.get_by_role("radio", name="blue").check()
         await card.get_by_role("textbox").last.fill("half a na")
         await page.reload()
-        await expect(card.get_by_role("button", name="blue")).to_have_attribute(
-            "aria-pressed", "true"
-        )
+        await expect(card.get_by_role("radio", name="blue")).to_be_checked()
         await expect(card.get_by_role("textbox").last).to_have_value("half a na")
         await card.get_by_role("button", name=re.compile("^Skip")).click()
         await expect(page.locator("article.agent").last).to_contain_text("I chose.")
@@ -176,3 +174,41 @@ async def test_sessions_are_found_named_put_away_and_deleted_with_a_way_back(
         await sheet.get_by_role("button", name="Delete").click()
         await expect(listed.get_by_text("Deleted.")).to_be_hidden(timeout=15_000)
         await expect(listed.get_by_text("Nothing fits.")).to_be_visible()
+
+
+@pytest.mark.parametrize("way", ["closed", "reloaded", "hidden"])
+async def test_what_was_deleted_stays_so_when_nobody_waits_for_the_end_of_the_undo(
+    open_home: Open, way: str
+) -> None:
+    async with open_home(ScriptedProvider("Sums.")) as (house, _):
+        page = await house.phone(viewport=DESK)
+        await _send(page, "Do sums")
+        await expect(page.locator("article.agent")).to_contain_text("Sums.")
+        session = session_of(page)
+        sent: list[str] = []
+        page.context.on(
+            "request", lambda one: sent.append(one.url) if one.method == "DELETE" else None
+        )
+        listed = page.get_by_role("navigation", name="Sessions")
+        row = listed.get_by_role("listitem").filter(has_text="Do sums")
+        await row.get_by_role("button", name="More").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(listed.get_by_role("button", name="Undo")).to_be_visible()
+        assert sent == []
+        deleted = house.client.until(session, lambda view: view.closed == "deleted")
+        told = asyncio.ensure_future(deleted)
+        if way == "closed":
+            await page.close()
+        elif way == "reloaded":
+            await page.reload()
+        else:
+            await page.evaluate("beSeen('hidden')")
+        async with asyncio.timeout(5):  # the undo itself would take longer
+            await told
+        if way == "closed":
+            return
+        await page.evaluate("beSeen('visible')")
+        await expect(listed.get_by_text("No sessions yet")).to_be_visible()
+        await expect(listed.get_by_role("button", name="Undo")).to_be_hidden()
+        await page.wait_for_timeout(6_500)
+        assert len(sent) <= 1  # of a page that goes not all is told

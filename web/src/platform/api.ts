@@ -97,6 +97,8 @@ async function send(name: OperationName, options: CallOptions<OperationName>): P
   if (options.key) headers.set("idempotency-key", options.key);
   const [method = ""] = OPERATIONS[name] ?? [];
   const init: RequestInit = { method, headers, credentials: "same-origin", cache: "no-store" };
+  // Whoever deletes something and closes the page has deleted it.
+  init.keepalive = method === "DELETE";
   if (method !== "GET" && method !== "DELETE") {
     headers.set("content-type", "application/json");
     init.body = JSON.stringify(options.body ?? {});

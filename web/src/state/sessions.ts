@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { makeKey } from "../core/ids.ts";
-import { ApiFault, call } from "../platform/api.ts";
+import { ApiFault, call, learn } from "../platform/api.ts";
 import type { SessionInfo, SessionList } from "../protocol/types.gen.ts";
 import { signOut } from "./account.ts";
 import { go, route } from "./router.ts";
@@ -65,8 +65,10 @@ export function putSession(row: SessionInfo): void {
   sessions.value = mergeRows(sessions.value, [row]);
 }
 
-/** Rows that are deleted in a moment, unless somebody takes that back. */
-export const leaving = signal<ReadonlyMap<string, ReturnType<typeof setTimeout>>>(new Map());
+type Timer = ReturnType<typeof setTimeout> | undefined;
+
+/** Rows that are deleted in a moment, unless somebody takes that back; no timer once that is too late. */
+export const leaving = signal<ReadonlyMap<string, Timer>>(new Map());
 /** Why the last row that was to be deleted is still there. */
 export const leaveFault = signal("");
 
@@ -76,6 +78,10 @@ export function leaveSession(id: string): void {
   leaveFault.value = "";
   const timer = setTimeout(() => void remove(id), UNDO_MS);
   leaving.value = new Map([...leaving.peek(), [id, timer]]);
+  // Of a page that is out of sight nobody knows whether it ever comes back.
+  for (const event of ["pagehide", "visibilitychange"]) addEventListener(event, leaveNow, true);
+  // What deletes must be there by then.
+  void learn().catch(() => undefined);
   const here = route.peek();
   if (here.page === "chat" && here.session === id) go({ page: "new" }, true);
 }
@@ -88,7 +94,16 @@ export function stayWith(id: string): void {
   leaving.value = left;
 }
 
+/** Deletes at once all that waits: who goes takes nothing back. Returns when it was tried. */
+export async function leaveNow(): Promise<void> {
+  await Promise.all([...leaving.peek().keys()].map(remove));
+}
+
 async function remove(session: string): Promise<void> {
+  const timer = leaving.peek().get(session);
+  if (!timer) return;
+  clearTimeout(timer);
+  leaving.value = new Map([...leaving.peek(), [session, undefined]]);
   try {
     await call("delete_session", {
       path: { session },

@@ -107,7 +107,7 @@ function useFound(sought: string, archived: boolean): Found {
 
 /** What is deleted in a moment, with the way back. */
 function Leaving() {
-  const [id] = [...leaving.value.keys()].slice(-1);
+  const [id] = [...leaving.value].filter(([, timer]) => timer).at(-1) ?? [];
   if (id === undefined && !leaveFault.value) return null;
   return (
     <p class="snackbar" role="status">
