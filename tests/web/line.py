@@ -8,6 +8,7 @@ __all__ = ["Line", "open_line"]
 
 _CHUNK_BYTES = 65_536
 _STREAM = b"content-type: text/event-stream"
+_END_OF_HEAD = b"\r\n\r\n"
 
 
 class Line:
@@ -26,6 +27,8 @@ class Line:
         self.buffers = False
         """Whether it collects what a stream says until `hand_on`, as some proxies do; a stream's
         head and all that is no stream pass."""
+        self.holds_heads = False
+        """Whether such a head waits as well, until there is more to send with it."""
         self._collected: list[tuple[bytes, asyncio.StreamWriter]] = []
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -96,12 +99,21 @@ class Line:
             if held:
                 await self.let_through.wait()
                 streams = streams or _STREAM in data.lower()
+            passed, kept = data, b""
             if streams and self.buffers:
-                self._collected.append((data, sink))
+                passed, kept = self._part(data)
+            if kept:
+                self._collected.append((kept, sink))
                 self._news.set()
-                continue
-            sink.write(data)
+            sink.write(passed)
             await sink.drain()
+
+    def _part(self, data: bytes) -> tuple[bytes, bytes]:
+        """What of a stream passes, and what is collected."""
+        if self.holds_heads or _STREAM not in data.lower():
+            return b"", data
+        head, end, rest = data.partition(_END_OF_HEAD)
+        return head + end, rest
 
     async def close(self) -> None:
         """End all that is carried."""

@@ -215,3 +215,39 @@ async def test_a_proxy_that_collects_the_stream_is_told_of_with_what_to_set(
             await expect(banner).to_be_visible()
             await page.get_by_role("button", name="What to do").click()
             await expect(page.get_by_role("dialog")).to_contain_text("proxy_buffering off;")
+
+
+@pytest.mark.rules("W22")
+@pytest.mark.parametrize("head", [False, True])
+async def test_a_proxy_that_lets_no_word_of_a_stream_through_is_told_of_and_no_dead_line_is(
+    open_home: Open, *, head: bool
+) -> None:
+    async with open_home(ScriptedProvider("One.", "Two.")) as (house, _), asyncio.timeout(90):
+        first = await house.phone()
+        await composer(first).fill("Go")
+        await first.get_by_role("button", name="Send").click()
+        await expect(first.locator("article.agent")).to_contain_text("One.")
+        session = session_of(first)
+        await first.close()
+
+        house.line.buffers = True
+        house.line.holds_heads = head
+        page = await house.phone(session)
+        await expect(page.locator("article.agent")).to_contain_text("One.")
+        banner = page.get_by_text("Proxy holds the stream back")
+        await expect(banner).to_be_visible(timeout=30_000)  # the stream has ten seconds
+        await page.get_by_role("button", name="What to do").click()
+        await expect(page.get_by_role("dialog")).to_contain_text("proxy_buffering off;")
+        await page.get_by_role("button", name="Close").click()
+
+        target, house.line.target = house.line.target, 0
+        house.line.cut()
+        await expect(page.get_by_text("Reconnecting…")).to_be_visible()
+        await expect(banner).to_be_hidden()
+
+        house.line.target, house.line.buffers = target, False
+        await page.locator(".banner").get_by_role("button", name="Retry").click()
+        await expect(page.locator(".banner.warn")).to_have_count(0)
+        await composer(page).fill("On")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("article.agent").last).to_contain_text("Two.")

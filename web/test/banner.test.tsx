@@ -104,6 +104,22 @@ test("of a proxy that holds the stream back one reads what to set, and then no m
   expect(document.querySelector("dialog")).toBeNull();
 });
 
+// rules: W22
+test("of a line that is silent or dead one reads which, and of many windows that they are", async () => {
+  open.link({ ...IDLE, phase: "retrying", failures: 1 });
+  held.value = true;
+  await said();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await said()).toBe("Reconnecting…");
+  open.silent.value = true;
+  expect(await said()).toBe("Proxy holds the stream back");
+  held.value = false;
+  expect(await said()).toBe("Reconnecting…");
+  held.value = true;
+  crowded.value = true;
+  expect(await said()).toContain("Open in too many windows");
+});
+
 // rules: W20
 test("what plain HTTP costs is told until somebody has read it", async () => {
   plain.value = true;

@@ -28,6 +28,7 @@ class Sink implements LiveSink {
   taken = 0;
   folds = 0;
   fault: Fault | undefined;
+  readonly silent = { value: false };
 
   view(view: SessionView): void {
     this.current = view;

@@ -44,7 +44,7 @@ export const EN_LATER = {
   "held.line": "Proxy holds the stream back",
   "held.how": "What to do",
   "held.why":
-    "An answer came all at once: something between this page and the server collects it first. Nothing is lost.",
+    "Answers come all at once or not at all: something between page and server collects them first. Nothing is lost.",
   "held.other": "Others must heed ",
   "held.docs": "See “Behind a reverse proxy” in the docs.",
   "http.limited": "Limited on plain HTTP: no push, install, offline",

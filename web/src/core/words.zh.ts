@@ -194,7 +194,7 @@ export const ZH: Record<Word, string> = {
   "held.line": "代理扣住了数据流",
   "held.how": "怎么办",
   "held.why":
-    "一个回答是一次性到达的：此页面与服务器之间有东西先把它攒了起来。内容没有丢失，只是来得晚。",
+    "回答一次性到达，或者没有到达：此页面与服务器之间有东西先把它攒了起来。内容没有丢失。",
   "held.other": "其他代理须遵守 ",
   "held.docs": "见文档中的“Behind a reverse proxy”一节。",
   "http.limited": "普通 HTTP 受限：无通知、安装和离线",

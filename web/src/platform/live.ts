@@ -58,6 +58,8 @@ export interface LiveSink {
   hello(hello: Hello): void;
   /** The connection's state, each time that it shows. */
   link(state: LinkState): void;
+  /** Whether the last stream said not a word in all the time that it had for it. */
+  readonly silent: { value: boolean };
   /** Nothing more is tried until `start`. */
   gaveUp(fault: Fault): void;
 }
@@ -122,6 +124,9 @@ export class Live {
       state.doing !== before.doing ||
       state.attempt !== before.attempt;
     if (isNews) this.#sink.link(this.#state);
+    // What was waited for has come, or has failed, or its time is over.
+    const isSettled = before.doing === "stream" && before.live_ms === null && state !== before;
+    if (isSettled) this.#sink.silent.value = happening.type === "tick";
     return effects.some(({ type }) => type === "deliver");
   }
 

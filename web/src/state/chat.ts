@@ -48,6 +48,8 @@ export class Chat implements LiveSink {
   readonly copied = signal<number | null>(null);
   /** The connection. */
   readonly state = signal<LinkState>(IDLE);
+  /** Whether of the last stream that was asked for not a word came. */
+  readonly silent = signal(false);
   /** The turn that was asked to stop and has not ended. */
   readonly stopping = signal<string | null>(null);
   /** Why the last thing asked of the server was not done. */

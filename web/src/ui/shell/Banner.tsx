@@ -43,6 +43,7 @@ export function Banner({ chat }: { chat: Chat | null }) {
     const text = t("offline.copy", { time });
     return <Line kind="warn" text={text} actions={{ retry: () => chat.retryNow() }} />;
   }
+  if (held.value && chat?.silent.value && trouble === "link.retrying") return <HeldLine />;
   if (chat && trouble !== null && isLong) {
     return <Line kind="warn" text={t(trouble)} actions={{ retry: () => retry(chat) }} />;
   }
