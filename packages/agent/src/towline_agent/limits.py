@@ -122,7 +122,7 @@ class TimeLimit:
         seconds: The most that the block may take; `None` for no limit.
     """
 
-    __slots__ = ("_before", "_seconds", "_task", "_watch", "due_s", "expired")
+    __slots__ = ("_before", "_loop", "_seconds", "_task", "_watch", "due_s", "expired")
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -135,7 +135,7 @@ class TimeLimit:
     def __enter__(self) -> Self:
         if self._seconds is None:
             return self
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         if task is None:
             raise RuntimeError("A TimeLimit cancels a task, and none is running; await it in one.")
@@ -147,16 +147,15 @@ class TimeLimit:
         return self
 
     def restart(self, seconds: float) -> float:
-        """Give the open block so many seconds from now on; cheap enough for each chunk.
+        """Give the open block of a limit so many seconds from now on; cheap enough for each chunk.
 
         Returns:
             The time now, on the loop's clock.
         """
-        loop = asyncio.get_running_loop()
-        now_s = loop.time()
+        now_s = self._loop.time()
         if self._watch is not None and not self.expired:
             self.due_s = now_s + seconds
-            self._watch.add(self, loop)
+            self._watch.add(self, self._loop)
         return now_s
 
     def __exit__(

@@ -171,8 +171,13 @@ class Endpoint:
         except ProviderError as error:  # a sign-in that could not be renewed
             return StepFailed(error=error)
         sending = self._pacer.sent(len(encoded.body) // _BYTES_PER_TOKEN)
+        transport = self.transport()
         try:
-            result = await self._exchange(call, decoder, stream=stream)
+            try:
+                exchange = transport.sse(call, decoder.feed) if stream else transport.json(call)
+                result = self._read(await exchange, decoder)
+            except TransportFailed as failure:
+                result = decoder.fail(network_error(self.peer, failure, call.idle_s))
         except RecursionError:  # of an answer that is nested deeper than anything can be read
             deep = "It is nested too deeply."
             result = StepFailed(error=malformed_error(self.peer, deep, retryable=False))
@@ -190,15 +195,8 @@ class Endpoint:
             result = msgspec.structs.replace(result, error=empty_error(self.peer, result.error))
         return result
 
-    async def _exchange(self, call: HttpCall, decoder: Decoder, *, stream: bool) -> StepResult:
-        transport = self.transport()
-        try:
-            if stream:
-                answer = await transport.sse(call, decoder.feed)
-            else:
-                answer = await transport.json(call)
-        except TransportFailed as failure:
-            return decoder.fail(network_error(self.peer, failure, call.idle_s))
+    def _read(self, answer: HttpAnswer, decoder: Decoder) -> StepResult:
+        """The result that an answer comes to; its events were told."""
         if answer.status not in _OK:
             return decoder.fail(self.refusal(answer))
         if answer.body:

@@ -9,10 +9,10 @@ import atexit
 import functools
 import os
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 
@@ -82,13 +82,15 @@ class HttpTransport:
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._parents: tuple[object, ...] = ()
 
-    async def sse(self, call: HttpCall, on_event: Callable[[SseEvent], bool]) -> HttpAnswer:
+    def sse(
+        self, call: HttpCall, on_event: Callable[[SseEvent], bool]
+    ) -> Coroutine[Any, Any, HttpAnswer]:
         """Send a request whose answer should be a stream of events."""
-        return await self._exchange(call, on_event)
+        return self._exchange(call, on_event)
 
-    async def json(self, call: HttpCall) -> HttpAnswer:
+    def json(self, call: HttpCall) -> Coroutine[Any, Any, HttpAnswer]:
         """Send a request and read the whole answer."""
-        return await self._exchange(call, None)
+        return self._exchange(call, None)
 
     async def aclose(self) -> None:
         """Give back this loop's connections; a request under way keeps its own to its end."""
@@ -102,44 +104,46 @@ class HttpTransport:
     ) -> HttpAnswer:
         session = self._sessions.get(asyncio.get_running_loop()) or await self._open_session()
         session.in_flight += 1
-        quiet_s = self._quiet_s or max(_QUIET_S, _QUIET_IDLES * call.idle_s)
+        quiet = _Quiet(self._quiet_s or max(_QUIET_S, _QUIET_IDLES * call.idle_s), call.idle_s)
+        stream = None if on_event is None else _Stream(on_event, quiet)
+        response: aiohttp.ClientResponse | None = None
+        body = b""
         try:
-            response = await _head(session, call, quiet_s)
             try:
-                if response.status in _OK:
-                    body = await self._receive(response, on_event, _Quiet(quiet_s, call.idle_s))
-                else:
-                    body = await _read_error(response)
-            except BaseException:
-                response.close()  # at once: nobody works on for us (A3.11)
-                raise
+                with quiet:
+                    response = await session.send(call)
+                    if response.status in _OK:
+                        body = await self._receive(response, stream, quiet)
+            except TimeoutError as error:
+                if response is None:
+                    raise quiet.failure("head") from error
+                if stream is None or not stream.done:
+                    raise TransportFailed("idle") from error
+                response.close()  # All that matters has come; what does not end is ended here.
+            if response.status not in _OK:
+                body = await _read_error(response)
             response.release()
             headers = {name.lower(): value for name, value in response.headers.items()}
             return HttpAnswer(status=response.status, headers=headers, body=body)
+        except BaseException:
+            if response is not None:
+                response.close()  # at once: nobody works on for us (A3.11)
+            raise
         finally:
             session.in_flight -= 1
             if session.closing:
                 await session.close_if_idle()
 
     async def _receive(
-        self,
-        response: aiohttp.ClientResponse,
-        on_event: Callable[[SseEvent], bool] | None,
-        quiet: "_Quiet",
+        self, response: aiohttp.ClientResponse, stream: "_Stream | None", quiet: "_Quiet"
     ) -> bytes:
         """An answer's body; empty for a stream of events, which are told."""
         _stop_idle_timer(response)
-        stream = None if on_event is None else _Stream(on_event, quiet)
-        try:
-            with quiet:
-                head = b"" if stream is None else await _read_head(response, quiet)
-                if stream is None or is_document(head):
-                    return await _read_document(response, head, quiet)
-                await self._read_events(response, head, stream)
-        except TimeoutError as error:
-            if stream is None or not stream.done:
-                raise TransportFailed("idle") from error
-            response.close()  # What matters has come. A stream that does not end is ended here.
+        quiet.end()
+        head = b"" if stream is None else await _read_head(response, quiet)
+        if stream is None or is_document(head):
+            return await _read_document(response, head, quiet)
+        await self._read_events(response, head, stream)
         return b""
 
     async def _read_events(
@@ -221,21 +225,21 @@ class HttpTransport:
 class _Quiet:
     """How long nothing of an answer may come, and how long no word, whatever else keeps it warm.
 
-    In its block `TimeoutError` is raised where nothing comes at all. Its one timer is moved with
-    each chunk; aiohttp's own limit would make a new one for each.
+    In its block `TimeoutError` is raised where nothing comes at all; until the head has come, which
+    `end` tells, where that does not come: its lines may not drip for ever. The one timer is moved
+    with each chunk; aiohttp's own limit would make a new one for each.
     """
 
-    __slots__ = ("_idle", "_idle_s", "_quiet_s", "_since")
+    __slots__ = ("_idle_s", "_limit", "_quiet_s", "_since")
 
     def __init__(self, quiet_s: float, idle_s: float) -> None:
         self._quiet_s = quiet_s
         self._idle_s = idle_s
-        self._idle = TimeLimit(idle_s)
+        self._limit = TimeLimit(quiet_s)
         self._since = 0.0
 
     def __enter__(self) -> None:
-        self._idle.__enter__()
-        self._since = self._idle.due_s - self._idle_s
+        self._limit.__enter__()
 
     def __exit__(
         self,
@@ -243,20 +247,24 @@ class _Quiet:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._idle.__exit__(kind, error, trace)
+        self._limit.__exit__(kind, error, trace)
 
     def end(self) -> None:
         """Say that a word has come."""
-        self._since = self._idle.restart(self._idle_s)
+        self._since = self._limit.restart(self._idle_s)
 
     def check(self) -> None:
         """Say that something else has come; fails once that is too long."""
-        if self._idle.restart(self._idle_s) - self._since > self._quiet_s:
-            raise TransportFailed("no_answer", f"Nothing for {self._quiet_s:g} seconds.")
+        if self._limit.restart(self._idle_s) - self._since > self._quiet_s:
+            raise self.failure("word")
 
     def end_within(self, seconds: float) -> None:
         """Say that all has come, and how much longer one waits for the end of the line."""
-        self._idle.restart(seconds)
+        self._limit.restart(seconds)
+
+    def failure(self, missing: str) -> TransportFailed:
+        """What one fails with for whom this has not come in time."""
+        return TransportFailed("no_answer", f"No {missing} for {self._quiet_s:g} seconds.")
 
 
 def _stop_idle_timer(response: aiohttp.ClientResponse) -> None:
@@ -264,15 +272,6 @@ def _stop_idle_timer(response: aiohttp.ClientResponse) -> None:
     connection = response.connection
     if connection is not None and connection.protocol is not None:
         connection.protocol.read_timeout = None
-
-
-async def _head(session: ClientSession, call: HttpCall, quiet_s: float) -> aiohttp.ClientResponse:
-    """The head of an answer; its lines may not drip for ever, nor may one be announced for ever."""
-    try:
-        with TimeLimit(quiet_s):
-            return await session.send(call)
-    except TimeoutError as error:
-        raise TransportFailed("no_answer", f"No head for {quiet_s:g} seconds.") from error
 
 
 async def _read_head(response: aiohttp.ClientResponse, quiet: _Quiet) -> bytes:

@@ -1,7 +1,7 @@
 """A provider that speaks OpenAI Chat Completions."""
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
 
 from towline_agent.host import Clock
 from towline_agent.providers.base import Model, Piece, Request, StepResult
@@ -94,9 +94,11 @@ class OpenAIChat:
     def __repr__(self) -> str:
         return f"OpenAIChat({self.model.name!r}, base_url={self._endpoint.url!r})"
 
-    async def step(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
+    def step(
+        self, request: Request, on_piece: Callable[[Piece], None]
+    ) -> Coroutine[Any, Any, StepResult]:
         """Send one request and read its answer; see `Provider`."""
-        return await self._endpoint.ask(
+        return self._endpoint.ask(
             "/chat/completions",
             lambda: encode_request(
                 request,
