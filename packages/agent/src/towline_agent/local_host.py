@@ -8,7 +8,6 @@ from typing import Final
 from towline_agent.host import Mint, Stop
 from towline_protocol import (
     DENY,
-    Delta,
     Event,
     Message,
     PermissionRequested,
@@ -31,7 +30,6 @@ __all__ = ["Answerer", "LocalHost"]
 Answerer = Callable[[PermissionRequested], Awaitable[str]]
 """Decides a permission request: returns the id of one offered option."""
 
-_DELTAS: Final = frozenset(Delta.__args__)
 _NOBODY: Final = "nobody"
 _log: Final = logging.getLogger("towline.agent")
 
@@ -69,12 +67,11 @@ class LocalHost:
 
     def emit(self, event: Event, private: tuple[Private, ...] = ()) -> None:
         """Remember an event and tell it on."""
-        if type(event) not in _DELTAS:  # most are, and a transcript has no use for them
-            self.transcript.add(event, private, self.turn)
-            if type(event) is ToolProposed:
-                self.calls += 1
-            elif type(event) is TodosUpdated:
-                self.todos = event.todos
+        self.transcript.add(event, private, self.turn)
+        if type(event) is ToolProposed:
+            self.calls += 1
+        elif type(event) is TodosUpdated:
+            self.todos = event.todos
         if self._on_event is not None:
             self._on_event(event)
 

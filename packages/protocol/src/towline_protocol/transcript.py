@@ -1,6 +1,7 @@
 """From events to the messages a provider must see, always well paired (C5.7, D6)."""
 
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, cast
 
 import msgspec
 
@@ -46,12 +47,8 @@ CUT_HEAD_CHARS: Final = 1_000
 
 _TOLD: Final = 100  # paths of a revert that the model is told by name
 
-_SEEN: Final = frozenset(
-    {
-        Compacted, FilesReverted, MessageEnded, PromptAdmitted, PromptDelivered, Reverted,
-        StepEnded, StepStarted, ToolEnded, TurnStarted,
-    }
-)  # fmt: skip
+_Kept = tuple[Private, ...]
+_In = TurnId | None
 
 
 class _Entry:
@@ -113,36 +110,14 @@ class Transcript:
             private: What is kept beside it for the provider.
             turn: The turn it happened in.
         """
-        if type(event) not in _SEEN:
-            return  # most are passed over at once
-        # Classes of msgspec make `isinstance`, and `match` with it, cost three times as much.
-        if type(event) is ToolEnded:
-            self._end_call(event, private)
-        elif type(event) is MessageEnded:
-            self._end_message(event, private)
-        elif type(event) is StepStarted:
-            self._model = event.model
-        elif type(event) is StepEnded:
-            self._count(event)
-        elif type(event) is PromptAdmitted:
-            self._prompts[event.prompt] = event.content
-        elif type(event) is PromptDelivered:
-            self._deliver(event)
-        elif type(event) is TurnStarted:
-            self._turn = turn
-        else:
-            self._take_rare(event)
-
-    def _take_rare(self, event: Event) -> None:
-        if type(event) is Compacted:
-            self._compact(event)
-        elif type(event) is Reverted:
-            self._revert(event)
-        elif type(event) is FilesReverted:
-            self._tell_files(event)
+        take = self._TAKES.get(type(event))
+        if take is not None:  # most are passed over at once
+            take(self, event, private, turn)
 
     def messages(self) -> tuple[Message, ...]:
         """The messages as a provider must see them: each call has exactly one result."""
+        if self._settled == len(self._entries) and len(self._told) == len(self._paired):
+            return self._told
         paired = self._paired
         while self._settled < len(self._entries):
             entry = self._entries[self._settled]
@@ -152,8 +127,7 @@ class Transcript:
             paired.append(entry.message)
             paired += results
             self._settled += 1
-        if len(self._told) != len(paired):
-            self._told = tuple(paired)
+        self._told = tuple(paired)
         return self._told
 
     def entries(self) -> tuple[tuple[str, tuple[Message, ...]], ...]:
@@ -258,14 +232,25 @@ class Transcript:
                 self._results[id_] = result
                 return
 
-    def _deliver(self, event: PromptDelivered) -> None:
+    # What is done with each kind of event, see `_TAKES`.
+
+    def _admit(self, event: PromptAdmitted, _private: _Kept, _turn: _In) -> None:
+        self._prompts[event.prompt] = event.content
+
+    def _begin(self, _event: TurnStarted, _private: _Kept, turn: _In) -> None:
+        self._turn = turn
+
+    def _begin_step(self, event: StepStarted, _private: _Kept, _turn: _In) -> None:
+        self._model = event.model
+
+    def _deliver(self, event: PromptDelivered, _private: _Kept, _turn: _In) -> None:
         content = self._prompts.pop(event.prompt, None)
         if content is not None:
             message = Message("user", content)
             opens = event.how == "started"
             self._entries.append(_Entry(event.prompt, event.turn, message, opens=opens))
 
-    def _end_message(self, event: MessageEnded, private: tuple[Private, ...]) -> None:
+    def _end_message(self, event: MessageEnded, private: _Kept, _turn: _In) -> None:
         content = restore_private(event.content, private)
         if event.cut is not None:
             content = (*content, Text(text=f"\n[cut off: {event.cut}]"))
@@ -273,7 +258,7 @@ class Transcript:
             message = Message("assistant", content, self._model)
             self._entries.append(_Entry(event.message, self._turn, message))
 
-    def _end_call(self, event: ToolEnded, private: tuple[Private, ...]) -> None:
+    def _end_call(self, event: ToolEnded, private: _Kept, _turn: _In) -> None:
         content = event.content
         if private:
             content = cast("tuple[ResultBlock, ...]", restore_private(content, private))
@@ -310,7 +295,7 @@ class Transcript:
         content: tuple[ResultBlock, ...] = (Text(text=INTERRUPTED),)
         return ToolResult(call=call, content=content, is_error=True)
 
-    def _compact(self, event: Compacted) -> None:
+    def _compact(self, event: Compacted, _private: _Kept, _turn: _In) -> None:
         self._begin_anew()
         cut = set(event.cut)
         for call in cut & self._results.keys():
@@ -328,7 +313,7 @@ class Transcript:
             summary = Message("user", (Text(text=event.summary),))
             self._entries[: places[0] + 1] = [_Entry("", None, summary)]
 
-    def _count(self, event: StepEnded) -> None:
+    def _count(self, event: StepEnded, _private: _Kept, _turn: _In) -> None:
         used = 0 if event.context is None else event.context.used - event.usage.reasoning
         if used > 0:
             self._counted = self._count_now(used)
@@ -338,7 +323,7 @@ class Transcript:
     def _count_now(self, tokens: int) -> _Count:
         return _Count(tokens, len(self._entries), bool(self.open_calls()))
 
-    def _revert(self, event: Reverted) -> None:
+    def _revert(self, event: Reverted, _private: _Kept, _turn: _In) -> None:
         for place, entry in enumerate(self._entries):
             if entry.turn == event.to_turn:
                 del self._entries[place:]
@@ -346,11 +331,24 @@ class Transcript:
                 self._counted = None
                 return
 
-    def _tell_files(self, event: FilesReverted) -> None:
+    def _tell_files(self, event: FilesReverted, _private: _Kept, _turn: _In) -> None:
         """Tell the model what stands otherwise than it remembers (A5.76)."""
         self._reverts += 1
         message = Message("user", (Text(text=_describe_revert(event)),))
         self._entries.append(_Entry(f"files_reverted_{self._reverts}", None, message))
+
+    _TAKES: ClassVar[dict[type, Callable[[Any, Any, _Kept, _In], None]]] = {
+        Compacted: _compact,
+        FilesReverted: _tell_files,
+        MessageEnded: _end_message,
+        PromptAdmitted: _admit,
+        PromptDelivered: _deliver,
+        Reverted: _revert,
+        StepEnded: _count,
+        StepStarted: _begin_step,
+        ToolEnded: _end_call,
+        TurnStarted: _begin,
+    }
 
 
 def _describe_revert(event: FilesReverted) -> str:

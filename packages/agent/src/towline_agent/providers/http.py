@@ -9,9 +9,9 @@ import atexit
 import functools
 import os
 import ssl
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from types import TracebackType
+from types import CoroutineType, TracebackType
 from typing import Any, Final
 
 import aiohttp
@@ -84,11 +84,11 @@ class HttpTransport:
 
     def sse(
         self, call: HttpCall, on_event: Callable[[SseEvent], bool]
-    ) -> Coroutine[Any, Any, HttpAnswer]:
+    ) -> "CoroutineType[Any, Any, HttpAnswer]":
         """Send a request whose answer should be a stream of events."""
         return self._exchange(call, on_event)
 
-    def json(self, call: HttpCall) -> Coroutine[Any, Any, HttpAnswer]:
+    def json(self, call: HttpCall) -> "CoroutineType[Any, Any, HttpAnswer]":
         """Send a request and read the whole answer."""
         return self._exchange(call, None)
 

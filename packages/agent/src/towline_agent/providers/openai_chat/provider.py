@@ -1,6 +1,7 @@
 """A provider that speaks OpenAI Chat Completions."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
+from types import CoroutineType
 from typing import Any, Final
 
 from towline_agent.host import Clock
@@ -96,7 +97,7 @@ class OpenAIChat:
 
     def step(
         self, request: Request, on_piece: Callable[[Piece], None]
-    ) -> Coroutine[Any, Any, StepResult]:
+    ) -> "CoroutineType[Any, Any, StepResult]":
         """Send one request and read its answer; see `Provider`."""
         return self._endpoint.ask(
             "/chat/completions",
