@@ -190,6 +190,7 @@ class Agent:
         self._rooted = any(tool.rooted for tool in self.tools.values())
         self._models = (model, *fallbacks)
         self._providers: tuple[Provider, ...] = ()
+        self._common: Plan | None = None  # of the last run
         self._effort = effort
         self._controls = controls or Controls()
         self._server_tools = tuple(server_tools)
@@ -328,12 +329,28 @@ class Agent:
             await plan.state.aclose()  # no job outlives its run
 
     def _plan(self, host: LocalHost, output: OutputSpec[Any] | None) -> Plan:
+        """The plan of one run: what all have in common, and its own."""
+        workspace = _workspace(self._root)
+        common = self._common
+        if common is None or common.workspace is not workspace:
+            common = self._common = self._common_plan(workspace)
+        state = ToolState()
+        plan = msgspec.structs.replace(
+            common,
+            state=state,
+            reminders=functools.partial(_remind, state, host),
+            rules=list(self._rules),
+            output=output,
+            live=host.live,
+            cache_key=host.turn,
+        )
+        return with_agents(plan, host, self._agents)
+
+    def _common_plan(self, workspace: Workspace) -> Plan:
         if not self._providers:
             self._providers = tuple(_provider(model) for model in self._models)
-        workspace = _workspace(self._root)
-        state = ToolState()
         shown = workspace if self._rooted else None
-        plan = Plan(
+        return Plan(
             provider=self._providers[0],
             fallbacks=self._providers[1:],
             system=system_prompt(self.name, self.instructions, shown),
@@ -341,22 +358,15 @@ class Agent:
             workspace=workspace,
             clock=self._clock,
             mint=self._mint,
-            state=state,
-            reminders=functools.partial(_remind, state, host),
             mode=self._mode,
-            rules=list(self._rules),
             policy=self._policy,
             judge=self._judge,
             limits=self.limits,
             hand_over=self._hand_over,
             effort=self._effort,
             controls=self._controls,
-            output=output,
             server_tools=self._server_tools,
-            live=host.live,
-            cache_key=host.turn,
         )
-        return with_agents(plan, host, self._agents)
 
 
 def _remind(state: ToolState, host: LocalHost) -> tuple[str, ...]:

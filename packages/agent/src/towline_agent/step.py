@@ -141,7 +141,9 @@ class Stepper:
 
     async def _hold_back(self, messages: tuple[Message, ...]) -> None:
         """Wait before a limit is hit, where people can see it (A3.25)."""
-        pause_s: Callable[[int], float] = getattr(self.provider, "pause_s", _never)
+        pause_s: Callable[[int], float] | None = getattr(self.provider, "pause_s", None)
+        if pause_s is None or not getattr(self.provider, "has_limits", True):
+            return
         for _ in range(_HOLDS):
             delay_s = pause_s(self._assembler.shown_tokens(messages, self.model))
             if delay_s <= 0:
@@ -314,11 +316,6 @@ class Stepper:
         self._host.emit(Waiting(until=format_time(until), reason=reason))
         await self._host.settle()
         await self._plan.clock.sleep(delay_s)
-
-
-def _never(_tokens: int) -> float:
-    """How long a provider holds back that knows no limits."""
-    return 0.0
 
 
 def _ignore(_piece: Piece) -> None:

@@ -200,17 +200,20 @@ class _Turn:
 
     async def _steps(self) -> _Outcome:
         """The staircase. Each round is one step (A4.2)."""
+        transcript = self._host.transcript
         while True:
-            await self._finish_calls()
+            calls = transcript.open_calls()
+            if calls:
+                await self._finish(calls)
             steered = self._steer()
-            if self._answered() and not steered:
+            if (self._final or transcript.answered()) and not steered:  # the model said its last
                 misfit = self._misfit()
                 if misfit is None:
                     return self._completed(self._stop_reason()), None
                 if self._correction:
                     return self._failed(misfit), misfit
                 self._correction = misfit.message
-            self._repeat = find_repeat(self._host.transcript.messages())
+            self._repeat = find_repeat(transcript.messages())
             over = self.spent.over(self._plan.limits) or self._plan.used_up()
             if over is not None:
                 return await self._stop_at(over)
@@ -226,24 +229,23 @@ class _Turn:
 
     def _silent(self, answer: StepAnswer) -> bool:
         """Whether the model said nothing too often in a row (R51)."""
-        says = any(
-            type(block) is ToolCall or (type(block) is Text and block.text.strip())
-            for block in answer.content
-        )
-        self._empty = 0 if says else self._empty + 1
+        for block in answer.content:
+            if type(block) is ToolCall or (type(block) is Text and block.text.strip()):
+                self._empty = 0
+                return False
+        self._empty += 1
         return self._empty >= _EMPTY_ANSWERS
 
-    async def _finish_calls(self) -> None:
-        calls = self._host.transcript.open_calls()
-        if calls:
-            await run_calls(
-                self._plan,
-                self._host,
-                calls,
-                journal=self._start.journal,
-                cut_by_length=self._last == "max_tokens",
-                spent=self.spent,
-            )
+    async def _finish(self, calls: tuple[ToolCall, ...]) -> None:
+        """Bring the calls of the last answer to their ends."""
+        await run_calls(
+            self._plan,
+            self._host,
+            calls,
+            journal=self._start.journal,
+            cut_by_length=self._last == "max_tokens",
+            spent=self.spent,
+        )
 
     def _steer(self) -> bool:
         """Deliver what people want said into the turn (A4.7)."""
@@ -251,10 +253,6 @@ class _Turn:
         for prompt in prompts:
             self._host.emit(PromptDelivered(prompt=prompt, turn=self._start.turn, how="steered"))
         return bool(prompts)
-
-    def _answered(self) -> bool:
-        """Whether the model has said its last: words and no calls, or an end without any."""
-        return self._final or self._host.transcript.answered()
 
     def _stop_reason(self) -> str:
         return self._last if self._last in _ENDS else "end_turn"
@@ -284,32 +282,25 @@ class _Turn:
         return None
 
     async def _ask(self, *, hand_over: bool = False) -> StepResult:
-        """Take one step."""
+        """Take one step within the model's window: room is made before, and when it did not fit."""
         if not hand_over:
             self.spent.steps += 1
-        result = await self._fitting_step(hand_over=hand_over)
-        if isinstance(result, StepAnswer):
-            self._last = result.stop_reason
-            self._final = self._last in _ENDS and ToolCall not in map(type, result.content)
-        return result
-
-    async def _fitting_step(self, *, hand_over: bool) -> StepResult:
-        """A step within the model's window: room is made before it, and when it did not fit."""
+        plan, stepper, transcript = self._plan, self._stepper, self._host.transcript
         overflow = False
         while True:
             refusal = await self._compactor.make_room(
-                self._host, self._sum_up, facts=self._stepper.model, overflow=overflow
+                self._host, self._sum_up, facts=stepper.model, overflow=overflow
             )
             if refusal is not None:
                 return StepFailed(error=refusal)
-            messages = self._host.transcript.messages()
-            await self._plan.state.refresh(self._plan.workspace)
-            result = await self._stepper.take(
-                messages, hand_over=hand_over, trailing=self._trailing()
-            )
-            if isinstance(result, StepAnswer) or result.streamed:
+            messages = transcript.messages()
+            await plan.state.refresh(plan.workspace)
+            result = await stepper.take(messages, hand_over=hand_over, trailing=self._trailing())
+            if isinstance(result, StepAnswer):
+                self._last = result.stop_reason
+                self._final = self._last in _ENDS and ToolCall not in map(type, result.content)
                 return result
-            overflow = isinstance(result.error, ContextOverflow)
+            overflow = not result.streamed and isinstance(result.error, ContextOverflow)
             if not overflow:
                 return result
 

@@ -1,6 +1,5 @@
 """Making a request out of the conversation (A4.3)."""
 
-from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -8,7 +7,7 @@ import msgspec
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Model, Request, ToolSpec
 from towline_agent.providers.room import START
-from towline_agent.tools.tool import Tool
+from towline_agent.tools.toolset import Toolset
 from towline_protocol import (
     Block,
     File,
@@ -144,15 +143,13 @@ def assemble(
     return Assembler(plan).request(messages, facts, hand_over=hand_over, trailing=trailing)
 
 
-def tool_specs(tools: Mapping[str, Tool], facts: Model) -> tuple[ToolSpec, ...]:
+def tool_specs(tools: Toolset, facts: Model) -> tuple[ToolSpec, ...]:
     """The tools as this model is told of them, in their order."""
+    if not facts.plain_tools:
+        return tools.specs
     return tuple(
-        ToolSpec(
-            name=tool.name,
-            description=tool.description,
-            parameters=_required_only(tool.parameters) if facts.plain_tools else tool.parameters,
-        )
-        for tool in tools.values()
+        msgspec.structs.replace(spec, parameters=_required_only(spec.parameters))
+        for spec in tools.specs
     )
 
 

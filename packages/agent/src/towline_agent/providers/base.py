@@ -259,7 +259,10 @@ class Provider(Protocol):
 
 @runtime_checkable
 class Paced(Protocol):
-    """What a provider that knows its limits offers besides: holding back before they are hit."""
+    """What a provider that knows its limits offers besides: holding back before they are hit.
+
+    One with an attribute `has_limits` is only asked while that is true: counting tokens takes time.
+    """
 
     def pause_s(self, tokens: int) -> float:
         """Seconds to hold back a request of so many tokens; 0.0 to go (A3.25)."""

@@ -232,6 +232,11 @@ class Endpoint:
         self.peer.secrets.add_headers(headers)
         return headers
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether anything may have to be held back; see `Paced`."""
+        return self._pacer.has_limits
+
     def pause_s(self, tokens: int) -> float:
         """Seconds to hold back a request of so many tokens; see `Paced`."""
         return self._pacer.pause_s(tokens)

@@ -73,7 +73,8 @@ class Pacer:
         self._learned = StatedLimits()
         self._learned_at_s = 0.0
         self._held_until_s = 0.0
-        self._free = requests is None and tokens is None  # nothing is known yet
+        self.has_limits = requests is not None or tokens is not None
+        """Whether a limit was set or a refusal has taught one; until then nothing is held back."""
         self._window: deque[Sending] = deque(maxlen=_MAX_SENDINGS)
         self._lock = threading.Lock()
 
@@ -88,7 +89,7 @@ class Pacer:
 
         A request that no window holds goes alone. Asking changes nothing.
         """
-        if self._free:
+        if not self.has_limits:
             return 0.0
         with self._lock:
             now_s = self._clock.monotonic()
@@ -121,7 +122,7 @@ class Pacer:
         with self._lock:
             now_s = self._clock.monotonic()
             self._forget(now_s)
-            self._free = False
+            self.has_limits = True
             learned = self._lesson(error.limits)
             if learned.requests or learned.tokens:
                 self._learned, self._learned_at_s = learned, now_s

@@ -1,8 +1,10 @@
 """What a model may call, by name and in order."""
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
 from typing import Any
 
+from towline_agent.providers.base import ToolSpec
 from towline_agent.tools.function import check_name, tool
 from towline_agent.tools.tool import Tool
 from towline_protocol import UsageError
@@ -41,6 +43,14 @@ class Toolset(Mapping[str, Tool]):
     def values(self) -> ValuesView[Tool]:
         """The tools; `Mapping` would look each up by its name."""
         return self._tools.values()
+
+    @functools.cached_property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as a model is told of them."""
+        return tuple(
+            ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
+            for tool in self._tools.values()
+        )
 
     def __repr__(self) -> str:
         return f"Toolset({', '.join(self._tools)})"

@@ -140,6 +140,11 @@ class OpenAIResponses:
                     return result
                 replay = False
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether anything may have to be held back; see `Paced`."""
+        return self._endpoint.has_limits
+
     def pause_s(self, tokens: int) -> float:
         """Seconds to hold back a request of so many tokens; see `Provider`."""
         return self._endpoint.pause_s(tokens)
