@@ -101,26 +101,32 @@ class AnswerWriter:
         on_piece: Told of each piece, never empty, in order.
     """
 
+    mending = False
+    """Set once a text may hold half a character; until then nothing looks for one."""
+    room = ANSWER_MAX_CHARS
+    """Characters that may still come. Once below 0 the answer is too long: the piece that led
+    there, and all that come after it, are neither told nor kept."""
+    limit = f"{ANSWER_MAX_CHARS} characters"
+    """What the answer has more of than it may, once `room` is below 0."""
+    calls = 0
+    """Calls so far."""
+    _open: OpenWords | None = None
+
     def __init__(self, on_piece: Callable[[Piece], None]) -> None:
-        self.mending = False
-        """Set once a text may hold half a character; until then nothing looks for one."""
-        self.room = ANSWER_MAX_CHARS
-        """Characters that may still come. Once below 0 the answer is too long: the piece that led
-        there, and all that come after it, are neither told nor kept."""
-        self.limit = f"{ANSWER_MAX_CHARS} characters"
-        """What the answer has more of than it may, once `room` is below 0."""
-        self.streamed = False
-        """Whether a piece was told."""
-        self.calls = 0
-        """Calls so far."""
         self._on_piece = on_piece
         self._blocks: list[OpenWords | OpenCall | Block] = []
-        self._open: OpenWords | None = None
+
+    @property
+    def streamed(self) -> bool:
+        """Whether a piece was told."""
+        return any(
+            isinstance(block, OpenWords | OpenCall) and block.parts for block in self._blocks
+        )
 
     def say(self, text: str) -> None:
         """Add to the text; what was thought or called before stays as it is."""
-        self.room -= len(text)
-        if self.room < 0:
+        room = self.room = self.room - len(text)
+        if room < 0:
             return
         words = self._open
         if words is None or words.thinking:
@@ -130,7 +136,6 @@ class AnswerWriter:
         if self.mending:
             text, words.half = split_half(words.half + text)
         if text:
-            self.streamed = True
             words.parts.append(text)
             self._on_piece(TextPiece(words.place, text))
 
@@ -147,7 +152,6 @@ class AnswerWriter:
         if self.mending:
             text, words.half = split_half(words.half + text)
         if text:
-            self.streamed = True
             words.parts.append(text)
             self._on_piece(ThinkingPiece(words.place, text))
 
@@ -166,7 +170,6 @@ class AnswerWriter:
         if self.mending:
             text, words.half = split_half(words.half + text)
         if text:
-            self.streamed = True
             words.parts.append(text)
             self._on_piece((ThinkingPiece if words.thinking else TextPiece)(words.place, text))
 
@@ -206,7 +209,6 @@ class AnswerWriter:
         if self.mending:
             text, call.half = split_half(call.half + text)
         if text:
-            self.streamed = True
             call.parts.append(text)
             self._on_piece(ArgumentsPiece(call.place, text))
 
@@ -243,7 +245,6 @@ class AnswerWriter:
         self._open = None
         if words is not None and words.half:
             words.half = ""
-            self.streamed = True
             words.parts.append(REPLACEMENT)
             piece = ThinkingPiece if words.thinking else TextPiece
             self._on_piece(piece(words.place, REPLACEMENT))

@@ -13,6 +13,6 @@ def read_count(value: Any) -> int:
 
     Some languages know no whole numbers, so `7.0` is one.
     """
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and 0 < value < _MAX_COUNT else 0
+    if type(value) is not int:
+        value = int(value) if type(value) is float and value.is_integer() else 0
+    return value if 0 < value < _MAX_COUNT else 0

@@ -11,7 +11,7 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from types import CoroutineType, TracebackType
+from types import CoroutineType
 from typing import Any, Final
 
 import aiohttp
@@ -168,7 +168,7 @@ class HttpTransport:
         content = response.content
         if content.at_eof():
             return True
-        stream.quiet.end_within(self._drain_s)
+        stream.quiet.restart(self._drain_s)
         with suppress(aiohttp.ClientError, OSError):  # what matters has come
             while chunk := await content.readany():
                 if not stream.tell(chunk):
@@ -222,7 +222,7 @@ class HttpTransport:
         )
 
 
-class _Quiet:
+class _Quiet(TimeLimit):
     """How long nothing of an answer may come, and how long no word, whatever else keeps it warm.
 
     In its block `TimeoutError` is raised where nothing comes at all; until the head has come, which
@@ -230,37 +230,22 @@ class _Quiet:
     with each chunk; aiohttp's own limit would make a new one for each.
     """
 
-    __slots__ = ("_idle_s", "_limit", "_quiet_s", "_since")
+    __slots__ = ("_idle_s", "_quiet_s", "_since")
 
     def __init__(self, quiet_s: float, idle_s: float) -> None:
+        super().__init__(quiet_s)
         self._quiet_s = quiet_s
         self._idle_s = idle_s
-        self._limit = TimeLimit(quiet_s)
         self._since = 0.0
-
-    def __enter__(self) -> None:
-        self._limit.__enter__()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._limit.__exit__(kind, error, trace)
 
     def end(self) -> None:
         """Say that a word has come."""
-        self._since = self._limit.restart(self._idle_s)
+        self._since = self.restart(self._idle_s)
 
     def check(self) -> None:
         """Say that something else has come; fails once that is too long."""
-        if self._limit.restart(self._idle_s) - self._since > self._quiet_s:
+        if self.restart(self._idle_s) - self._since > self._quiet_s:
             raise self.failure("word")
-
-    def end_within(self, seconds: float) -> None:
-        """Say that all has come, and how much longer one waits for the end of the line."""
-        self._limit.restart(seconds)
 
     def failure(self, missing: str) -> TransportFailed:
         """What one fails with for whom this has not come in time."""

@@ -117,7 +117,9 @@ class MessageEncoder:
 
     def _joined(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The messages as they go out; what went out before needs no look."""
-        known = max(0, self._prefixes.count_known(messages) - 1)
+        known = self._prefixes.count_known(messages) - 1
+        if known <= 0:
+            return _joined(messages)
         return (*messages[:known], *_joined(messages[known:]))
 
     def _add(self, calls: _Calls, messages: tuple[Message, ...]) -> bytes:

@@ -52,7 +52,6 @@ def _count(found: _Json, *keys: str) -> int:
     """The first count that is there."""
     for key in keys:
         value = found.get(key)
-        count = read_count(value) if value else 0
-        if count:
+        if value and (count := read_count(value)):
             return count
     return 0
