@@ -1,6 +1,5 @@
 """What a function returns, as text for a model."""
 
-import json
 from typing import Any
 
 import msgspec
@@ -35,6 +34,8 @@ def _encoded(value: object) -> str:
     try:
         return msgspec.json.encode(value, enc_hook=_plain).decode()
     except UnicodeEncodeError:  # half a character in some text of it
+        import json  # by hardly any value, and a twentieth of the library's import
+
         plain: object = msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
