@@ -129,7 +129,8 @@ class Stepper:
         """Send until an answer has come, or neither another try nor a wait helps."""
         retries = 0
         while True:
-            await self._hold_back(request.messages)
+            if getattr(self.provider, "has_limits", True):
+                await self._hold_back(request.messages)
             result = await send(request)
             if isinstance(result, StepAnswer):
                 return result
@@ -141,9 +142,7 @@ class Stepper:
 
     async def _hold_back(self, messages: tuple[Message, ...]) -> None:
         """Wait before a limit is hit, where people can see it (A3.25)."""
-        pause_s: Callable[[int], float] | None = getattr(self.provider, "pause_s", None)
-        if pause_s is None or not getattr(self.provider, "has_limits", True):
-            return
+        pause_s: Callable[[int], float] = getattr(self.provider, "pause_s", _never)
         for _ in range(_HOLDS):
             delay_s = pause_s(self._assembler.shown_tokens(messages, self.model))
             if delay_s <= 0:
@@ -224,12 +223,12 @@ class Stepper:
 
     def _keep(self, answer: StepAnswer, writer: MessageWriter, *, hand_over: bool) -> None:
         """Write the whole answer into the log."""
-        price = answer_cost(self.model, answer.usage)
-        self._spent.add(answer.usage, price)
+        model, usage = self.model, answer.usage
+        price = answer_cost(model, usage)
+        self._spent.add(usage, price)
         self._waits = 0
-        keep = 0 if hand_over else 1 if self.model.one_call_per_step else None
+        keep = 0 if hand_over else 1 if model.one_call_per_step else None
         dropped = writer.end(answer, calls=keep)
-        usage = answer.usage
         used = usage.input + usage.cache_read + usage.cache_write + usage.output
         used = used if answer.used is None else answer.used
         self._host.emit(
@@ -237,7 +236,7 @@ class Stepper:
                 stop_reason=answer.stop_reason,
                 usage=usage,
                 cost=price,
-                context=Context(used=used, window=self.model.window),
+                context=Context(used=used, window=model.window),
             )
         )
         for notice in answer.notices:
@@ -316,6 +315,11 @@ class Stepper:
         self._host.emit(Waiting(until=format_time(until), reason=reason))
         await self._host.settle()
         await self._plan.clock.sleep(delay_s)
+
+
+def _never(_tokens: int) -> float:
+    """How long a provider holds back that knows no limits."""
+    return 0.0
 
 
 def _ignore(_piece: Piece) -> None:
