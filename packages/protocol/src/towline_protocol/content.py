@@ -1,6 +1,6 @@
 """Blocks: what a message is made of."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -147,11 +147,17 @@ class Private(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     which the event shows only a part (C1.10)."""
 
 
+_PARTED: Final = frozenset({Thinking, ToolCall, Opaque})
+"""Blocks that may have something private."""
+
+
 def strip_private(blocks: tuple[Block, ...]) -> tuple[tuple[Block, ...], tuple[Private, ...]]:
     """Part blocks in what everybody may see and what stays in the server.
 
     `restore_private` puts them together again.
     """
+    if _PARTED.isdisjoint(map(type, blocks)):
+        return blocks, ()
     public: list[Block] = []
     private: list[Private] = []
     for place, block in enumerate(blocks):

@@ -63,7 +63,9 @@ class _Entry:
         self.turn = turn
         self.message = message
         self.opens = opens  # it is the prompt that the turn began with
-        self.calls = tuple([block for block in message.content if type(block) is ToolCall])
+        self.calls: tuple[ToolCall, ...] = ()
+        if ToolCall in map(type, message.content):
+            self.calls = tuple([block for block in message.content if type(block) is ToolCall])
         self.results: Message | None = None  # made once: the same objects are sent with every step
 
 

@@ -1,6 +1,6 @@
 """May this call run? Decides without asking, or says that a person must (A5.44, A5.69)."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -84,10 +84,12 @@ def _judge_part(case: Case, part: Part) -> Verdict:
     policy = case.policy
     counted = (*case.rules, *policy.user, *(policy.project if policy.trusted else ()))
     verdict = _by_rules(case, part, counted) or _by_mode(case, part)
-    verdict = _stricter(verdict, _deny_by_mode(case, part))
+    if case.mode == "plan":
+        verdict = _stricter(verdict, _deny_by_mode(case, part))
     if not policy.trusted:  # what a stranger's folder says may only hold back (A5.49, A5.50)
         verdict = _stricter(verdict, _by_rules(case, part, policy.project))
-    verdict = _stricter(verdict, _by_chance(case, part))
+    if part.certain is not None:
+        verdict = _stricter(verdict, _by_chance(case, part))
     if policy.broken and _effect(case, part) != "own":
         verdict = _stricter(verdict, Verdict("ask", policy.broken[0]))
     return verdict
@@ -103,8 +105,10 @@ def _effect(case: Case, part: Part) -> str:
     return part.effect or case.effect
 
 
-def _by_rules(case: Case, part: Part, rules: Iterable[Rule]) -> Verdict | None:
+def _by_rules(case: Case, part: Part, rules: Sequence[Rule]) -> Verdict | None:
     """What rules say of a part; `None` when none of them speaks of it."""
+    if not rules:
+        return None
     matching = [
         rule for rule in rules if match(rule, case.tool, part, root=case.root, whole=case.whole)
     ]
@@ -119,8 +123,6 @@ def _by_rules(case: Case, part: Part, rules: Iterable[Rule]) -> Verdict | None:
 
 def _by_chance(case: Case, part: Part) -> Verdict | None:
     """A rule might speak of a command of which only the run tells the words."""
-    if part.certain is None:
-        return None
     for rule in (*case.rules, *case.policy.user, *case.policy.project):
         if might_match(rule, case.tool, part):
             return Verdict("ask", f"The rule {rule.text!r} might speak of it.")
@@ -159,7 +161,7 @@ def _by_mode(case: Case, part: Part) -> Verdict:
 
 def _deny_by_mode(case: Case, part: Part) -> Verdict | None:
     """In `plan` nothing is done, whatever a rule allows."""
-    if case.mode != "plan" or _effect(case, part) in _FREE:
+    if _effect(case, part) in _FREE:
         return None
     return Verdict(
         "deny",

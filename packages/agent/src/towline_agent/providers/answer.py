@@ -237,7 +237,7 @@ class AnswerWriter:
                 parameters, and stays as broken as it came (A2.21).
         """
         empty = "" if cut else "{}"
-        return tuple(_whole(block, empty) for block in self._blocks)
+        return tuple([_whole(block, empty) for block in self._blocks])
 
     def close_words(self) -> None:
         """End the open block of words: a half never waits for its other half in another block."""

@@ -97,7 +97,7 @@ class Prefixes(Generic[_S]):
 
 def _is_one_of_words(messages: tuple[Message, ...]) -> bool:
     """Whether it is a single message of words, of which nothing can be left out or renamed."""
-    return len(messages) == 1 and all(type(block) is Text for block in messages[0].content)
+    return len(messages) == 1 and {Text}.issuperset(map(type, messages[0].content))
 
 
 def to_json(value: Any) -> bytes:
