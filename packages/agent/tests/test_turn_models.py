@@ -182,6 +182,20 @@ async def test_a_request_is_held_back_before_a_limit_is_hit_where_people_see_it(
 
 
 @pytest.mark.rules("A3.25")
+async def test_one_that_says_it_has_no_limits_is_not_asked_until_it_has_some() -> None:
+    class Free(Busy):
+        has_limits = False
+
+    clock = FakeClock()
+    provider = Free("Done.", "Done again.", pauses=[5.0])
+    assert (await ScriptedHost("Hi").run(scripted_plan(provider, clock=clock))).error is None
+    assert provider.asked == []
+    provider.has_limits = True
+    await ScriptedHost("Hi").run(scripted_plan(provider, clock=clock))
+    assert clock.sleeps == [5.0]
+
+
+@pytest.mark.rules("A3.25")
 async def test_nobody_is_held_back_for_ever() -> None:
     provider = Busy("Done.", pauses=[500.0] * 100)
     clock = FakeClock()

@@ -371,6 +371,7 @@ async def test_it_is_a_provider_and_shows_no_secret(dialect: Dialect) -> None:
     assert repr(asked) == dialect.name
     assert isinstance(asked, Paced)
     assert asked.pause_s(1000) == 0.0
+    assert getattr(asked, "has_limits", None) is False, "nobody need count tokens for it"
     asked, _ = dialect.provider(provider="acme")
     assert asked.model.name == "acme/m"
     facts = Model(provider="x", id="y")

@@ -80,7 +80,9 @@ def test_a_stated_limit_is_learned() -> None:
     pacer = Pacer(clock)
     for _ in range(10):
         pacer.sent(100)
+    assert not pacer.has_limits
     pacer.refused(limited(requests=20, tokens=1000))
+    assert pacer.has_limits
     assert pacer.limits == StatedLimits(requests=20, tokens=1000)
     assert pacer.pause_s(100) == 0.0, "the refused one does not count"
     assert pacer.pause_s(101) == 60.0
