@@ -1,8 +1,7 @@
 """A provider that speaks OpenAI Chat Completions."""
 
 from collections.abc import Callable, Mapping
-from types import CoroutineType
-from typing import Any, Final
+from typing import Final
 
 from towline_agent.host import Clock
 from towline_agent.providers.base import Model, Piece, Request, StepResult
@@ -95,11 +94,9 @@ class OpenAIChat:
     def __repr__(self) -> str:
         return f"OpenAIChat({self.model.name!r}, base_url={self._endpoint.url!r})"
 
-    def step(
-        self, request: Request, on_piece: Callable[[Piece], None]
-    ) -> "CoroutineType[Any, Any, StepResult]":
+    async def step(self, request: Request, on_piece: Callable[[Piece], None]) -> StepResult:
         """Send one request and read its answer; see `Provider`."""
-        return self._endpoint.ask(
+        return await self._endpoint.ask(
             "/chat/completions",
             lambda: encode_request(
                 request,
