@@ -39,19 +39,18 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 class SseDecoder:
     """Feed it bytes as they come; it gives each event as soon as its blank line is read."""
 
-    _open_bytes = 0  # in `_parts`
-    _data_bytes = 0  # in the block being built
-    _skip_lf = False  # the last byte was a CR: an LF that follows belongs to it
-    _first = True
-    _event = ""
-    _id: str | None = None
-    retry: int | None = None
-    """Milliseconds of the last retry line; `None` before one came."""
-
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max = max_event_bytes
         self._parts: list[bytes] = []  # an unfinished line, in the pieces it came in
+        self._open_bytes = 0  # in `_parts`
+        self._data_bytes = 0  # in the block being built
+        self._skip_lf = False  # the last byte was a CR: an LF that follows belongs to it
+        self._first = True
         self._data: list[bytes] = []
+        self._event = ""
+        self._id: str | None = None
+        self.retry: int | None = None
+        """Milliseconds of the last retry line; `None` before one came."""
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """The events that this chunk completes, in order.

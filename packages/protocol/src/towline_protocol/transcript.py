@@ -96,6 +96,7 @@ class Transcript:
         self._paired: list[Message] = []  # the messages of so many entries, which stay as they are
         self._settled = 0
         self._told: tuple[Message, ...] = ()  # all of these, as they were given out
+        self._takes = self._TAKES  # Python is slow to find at each event what stands in a class
         for message in earlier:
             self._take_earlier(message)
 
@@ -112,7 +113,7 @@ class Transcript:
             private: What is kept beside it for the provider.
             turn: The turn it happened in.
         """
-        take = self._TAKES.get(type(event))
+        take = self._takes.get(type(event))
         if take is not None:  # most are passed over at once
             take(self, event, private, turn)
 

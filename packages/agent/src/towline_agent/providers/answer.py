@@ -101,20 +101,19 @@ class AnswerWriter:
         on_piece: Told of each piece, never empty, in order.
     """
 
-    mending = False
-    """Set once a text may hold half a character; until then nothing looks for one."""
-    room = ANSWER_MAX_CHARS
-    """Characters that may still come. Once below 0 the answer is too long: the piece that led
-    there, and all that come after it, are neither told nor kept."""
-    limit = f"{ANSWER_MAX_CHARS} characters"
-    """What the answer has more of than it may, once `room` is below 0."""
-    calls = 0
-    """Calls so far."""
-    _open: OpenWords | None = None
-
     def __init__(self, on_piece: Callable[[Piece], None]) -> None:
+        self.mending = False
+        """Set once a text may hold half a character; until then nothing looks for one."""
+        self.room = ANSWER_MAX_CHARS
+        """Characters that may still come. Once below 0 the answer is too long: the piece that led
+        there, and all that come after it, are neither told nor kept."""
+        self.limit = f"{ANSWER_MAX_CHARS} characters"
+        """What the answer has more of than it may, once `room` is below 0."""
+        self.calls = 0
+        """Calls so far."""
         self._on_piece = on_piece
         self._blocks: list[OpenWords | OpenCall | Block] = []
+        self._open: OpenWords | None = None
 
     @property
     def streamed(self) -> bool:

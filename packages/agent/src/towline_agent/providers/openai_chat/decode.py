@@ -67,16 +67,6 @@ class ChatDecoder:
         on_piece: Told of each piece in wire order.
     """
 
-    # What most answers leave as it is, so that no request need set it.
-    _whole_calls = False  # each call stands in one part
-    _candidate: int | None = None
-    _finish = ""
-    _done = False
-    _over = False
-    _refused = False
-    _usage: Usage | None = None
-    _error: ProviderError | None = None
-
     def __init__(self, peer: Peer, flags: ChatFlags, on_piece: Callable[[Piece], None]) -> None:
         self._peer = peer
         self._flags = flags
@@ -86,6 +76,14 @@ class ChatDecoder:
         self._say = self._answer.say if self._tags is None else self._say_tagged
         self._details = DetailLog() if flags.replay == DETAILS else None
         self._slots = CallSlots()
+        self._whole_calls = False  # each call stands in one part
+        self._candidate: int | None = None
+        self._finish = ""
+        self._done = False
+        self._over = False
+        self._refused = False
+        self._usage: Usage | None = None
+        self._error: ProviderError | None = None
         self._notices = Notices()
 
     def feed(self, event: SseEvent) -> bool:
@@ -101,8 +99,9 @@ class ChatDecoder:
         if event.event == "error":
             self._break(body_error(self._peer, data))
             return True
+        read = self._read_chunk  # a call of it as a method would be slower
         try:
-            chunk = self._read_chunk(data)
+            chunk = read(data)
         except UNREADABLE:
             return self._take_odd(data)
         if self._finish:
