@@ -168,6 +168,18 @@ async def test_a_text_that_ends_the_parser_is_left_out_and_the_others_are_found(
     assert "too slow to parse: b.py]" in text
 
 
+async def test_a_text_that_the_parser_never_ends_is_left_out_and_the_others_are_found(
+    ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symbol_index, "_BATCH_S", 4.0)
+    endless = "a<" * 400_000  # the grammar asks nobody whether it is late
+    files = {"a.py": "def a1(): pass\n", "B.java": endless, "c.py": "def c1(): pass\n"}
+    text = await ask(MemoryContext(MemoryWorkspace(files)), find_symbol, name="?1")
+    found = {line.partition(" ")[0] for line in text.splitlines()}
+    assert {"a.py:1-1", "c.py:1-1"} <= found
+    assert "too slow to parse: B.java]" in text
+
+
 async def test_files_over_the_bound_are_named_and_not_read(ask: Any) -> None:
     files = {"big.py": "#" * (FILE_BYTES + 1), "a.py": "def small(): pass\n"}
     text = await ask(MemoryContext(MemoryWorkspace(files)), find_symbol, name="small")
