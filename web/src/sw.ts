@@ -15,7 +15,17 @@ const tools = {
 };
 const shell = new Shell(__SHELL__, tools);
 
-self.addEventListener("install", (event) => event.waitUntil(shell.fill()));
+/** What some browsers can: to leave the worker out of what it never answers for. */
+interface RoutingEvent {
+  addRoutes?(rule: object): Promise<void>;
+}
+
+self.addEventListener("install", (event) => {
+  // What goes by the worker is lost, now and then, when the page that asks for it goes.
+  const rule = { condition: { urlPattern: { pathname: "/api/*" } }, source: "network" };
+  void (event as RoutingEvent).addRoutes?.(rule).catch(() => undefined);
+  event.waitUntil(shell.fill());
+});
 
 self.addEventListener("activate", (event) => {
   event.waitUntil(shell.clear().then(() => self.clients.claim()));
