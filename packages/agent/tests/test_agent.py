@@ -90,6 +90,18 @@ async def test_a_run_returns_what_it_came_to() -> None:
     assert only_me()
 
 
+async def test_what_an_agent_is_told_between_two_runs_counts_for_the_next() -> None:
+    provider = ScriptedProvider(call("look", at="a"), call("look", at="b"), "Done.")
+    asked = agent(provider, look, instructions="Be brief.", hand_over=False)
+    asked.limits = Limits(max_steps=1)
+    assert (await asked.run("Look.")).stop_reason == "max_steps"
+    asked.instructions, asked.limits = "Be long.", Limits(max_steps=5)
+    assert (await asked.run("Look again.")).stop_reason == "end_turn"
+    first, last = provider.requests[0].system, provider.requests[-1].system
+    assert "Be brief." in str(first)
+    assert "Be long." in str(last)
+
+
 @pytest.mark.rules("A4.48", "A4.49")
 async def test_the_cost_is_a_sum_when_prices_are_known() -> None:
     model = Model(provider="s", id="m", price_input=1.0, price_output=10.0)

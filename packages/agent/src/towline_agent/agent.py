@@ -190,7 +190,7 @@ class Agent:
         self._rooted = any(tool.rooted for tool in self.tools.values())
         self._models = (model, *fallbacks)
         self._providers: tuple[Provider, ...] = ()
-        self._common: Plan | None = None  # of the last run
+        self._common: tuple[object, Plan] | None = None  # what it was made of, and of the last run
         self._effort = effort
         self._controls = controls or Controls()
         self._server_tools = tuple(server_tools)
@@ -331,12 +331,12 @@ class Agent:
     def _plan(self, host: LocalHost, output: OutputSpec[Any] | None) -> Plan:
         """The plan of one run: what all have in common, and its own."""
         workspace = _workspace(self._root)
-        common = self._common
-        if common is None or common.workspace is not workspace:
-            common = self._common = self._common_plan(workspace)
+        made_of = (workspace, self.name, self.instructions, self.tools, self.limits)
+        if self._common is None or self._common[0] != made_of:
+            self._common = (made_of, self._common_plan(workspace))
         state = ToolState()
         plan = msgspec.structs.replace(
-            common,
+            self._common[1],
             state=state,
             reminders=functools.partial(_remind, state, host),
             rules=list(self._rules),

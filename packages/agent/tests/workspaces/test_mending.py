@@ -314,8 +314,13 @@ def test_what_was_cut_in_a_folder_that_is_not_allowed_waits_with_all_that_is_kep
         if not stage.apply(edits, place):
             break
         cut, asked = snapshot(stage.root), list[str]()
-        stage.open().recover(lambda root, asked=asked: bool(asked.append(root)))
+        fenced = stage.open()
+        fenced.recover(lambda root, asked=asked: bool(asked.append(root)))
+        if asked:
+            with pytest.raises(ToolError, match="edits that a crash cut in"):
+                fenced.revert(SESSION, [TURN])
         assert snapshot(stage.root) == cut
+        fenced.close()
         assert set(asked) <= {str(stage.root)}
         waited += bool(asked)
         stage.recover()

@@ -60,8 +60,9 @@ def _line(*messages: MessageView) -> str:
     ],
 )
 def test_a_text_is_told_on_one_line_with_nothing_that_hides_or_turns(text: str, line: str) -> None:
-    assert _line(_entry(text)) == line
-    assert len(line) <= LINE_CHARS
+    told = _line(_entry(text))
+    assert told == line
+    assert len(told) <= LINE_CHARS
 
 
 def test_it_is_of_the_last_who_said_something() -> None:

@@ -91,6 +91,7 @@ class Checkpoints:
         """Where it is kept."""
         self._now_ms = now_ms
         self._on_write = on_write
+        self._allows: Callable[[str], bool] = os.path.isdir
 
     @property
     def there(self) -> bool:
@@ -179,7 +180,13 @@ class Checkpoints:
         empty = RevertOutcome(turn=turns[0])
         if not self.vault.there:
             return empty
-        self._mend(session)  # one that the disk let neither be done nor undone
+        # One that the disk let neither be done nor undone.
+        if waits := self._mend(session):
+            raise ToolError(
+                f"Nothing was put back: edits that a crash cut in {waits[0]!r} wait, since that is "
+                "no folder that may be worked in now. Put the folder back where it was, and start "
+                "the server again."
+            )
         for _ in range(_TRIES):
             try:
                 return self._try(session, empty, turns, skip_conflicts, rewinds)
@@ -205,21 +212,23 @@ class Checkpoints:
             with self.vault.write(lasting=False) as kept:
                 kept.execute("DELETE FROM revert WHERE id = ? AND done = 1", (outcome.number,))
 
-    def recover(self, allows: Callable[[str], bool] = os.path.isdir) -> None:
+    def recover(self, allows: Callable[[str], bool] | None = None) -> None:
         """Go on with what the end of a process cut; once, before anything else.
 
         A batch of edits is as if it had not begun, or wholly done, and nothing of it stands aside;
         a revert is done.
 
         Args:
-            allows: Whether a folder may be written in now. What was cut in another one stays as it
-                is, and all that is kept for it too: it waits for a start that allows it.
+            allows: Whether a folder may be written in; asked by a later `revert` too, before it
+                ends what was cut. What was cut in another one stays as it is, and all that is kept
+                for it too: it waits for a start that allows it. `None` allows each that is there.
         """
+        self._allows = allows or self._allows
         if not self.vault.there:
             return
-        self._mend(allows=allows)
+        self._mend()
         for number, journal in unfinished(self.vault):
-            if allows(journal.root):
+            if self._allows(journal.root):
                 done = go_on(self.vault, self._tree(journal.root), number, journal)
                 self._finish(number, done)
 
@@ -298,17 +307,19 @@ class Checkpoints:
         """Let go of the file."""
         self.vault.close()
 
-    def _mend(
-        self, session: str | None = None, *, allows: Callable[[str], bool] = os.path.isdir
-    ) -> None:
-        """Make the batches of edits whole that were cut, in the folders that are allowed."""
+    def _mend(self, session: str | None = None) -> list[str]:
+        """Make the batches of edits whole that were cut; the folders where it is not allowed."""
         with self.vault.read() as kept:
             cut = cut_batches(kept, session)
         cut = [batch for batch in cut if batch.number not in self.vault.live]
         turns = dict.fromkeys((batch.session, batch.turn, batch.root) for batch in cut)
+        waits: list[str] = []
         for named, turn, root in turns:
-            if allows(root):
+            if self._allows(root):
                 self.keeper(named, turn, root).mend()
+            else:
+                waits.append(root)
+        return waits
 
     def _tree(self, root: str) -> Tree:
         return Tree(root, on_write=self._on_write)
