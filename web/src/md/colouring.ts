@@ -27,6 +27,9 @@ export interface Grammar extends Omit<Mode, "begin" | "end" | "scope"> {
   contains: Mode[];
 }
 
+/** So deep may parts stand in each other with a colour; what is deeper has that of what it is in. */
+const MAX_DEPTH = 100;
+
 type Inside = Pick<Mode, "end" | "contains" | "keywords">;
 
 interface Compiled {
@@ -55,6 +58,14 @@ function compile(mode: Inside, flags: string): Compiled {
 function build(scope: string): HTMLElement {
   const span = document.createElement("span");
   span.className = `hljs-${scope}`;
+  return span;
+}
+
+/** Where what stands in a part goes: a span of its own, or at some depth the one around it. */
+function enter(node: ParentNode, scope: string, depth: number): ParentNode {
+  if (depth > MAX_DEPTH) return node;
+  const span = build(scope);
+  node.append(span);
   return span;
 }
 
@@ -102,11 +113,7 @@ export function colourBy(grammar: Grammar, code: string): DocumentFragment {
       write(match.index);
       open.push([mode, node]);
       mode = inner;
-      if (inner.scope) {
-        const span = build(inner.scope);
-        node.append(span);
-        node = span;
-      }
+      if (inner.scope) node = enter(node, inner.scope, open.length);
     }
     // The end of this one, or one that is whole with its beginning.
     if (!inner?.end) {

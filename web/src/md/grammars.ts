@@ -1,4 +1,11 @@
-/** Small grammars by the signs of a language: no list of every name there is. */
+/**
+ * Small grammars by the signs of a language: no list of every name there is.
+ *
+ * A pattern is tried at each character, and code may come from anywhere: each must cost no more than
+ * the characters between two of its beginnings. So a rare character comes before what looks behind
+ * it, a word begins where no word goes on, blanks at a line's edge are of that line, and what may
+ * not end is a mode with an end rather than one long pattern.
+ */
 
 import type { Grammar, Keywords, Mode } from "./colouring.ts";
 
@@ -29,8 +36,11 @@ export function css(): Grammar {
       SINGLE,
       DOUBLE,
       { scope: "keyword", begin: /@[\w-]+|!important\b/ },
-      { scope: "attr", begin: /[\w-]+(?=\s*:[^:{};]*(?:[;}]|$))/ },
-      { scope: "number", begin: /#[\da-f]{3,8}\b|[-+]?(?:\d*\.)?\d+(?:%|[a-z]+)?\b/ },
+      { scope: "attr", begin: /(?<![\w-])[\w-]+(?=\s*:[^:{};]*(?:[;}]|$))/ },
+      {
+        scope: "number",
+        begin: /#[\da-f]{3,8}\b|[-+]?(?:\.\d+|(?<!\d)\d+(?:\.\d+)?)(?:%|[a-z]+)?\b/,
+      },
       { scope: "title", begin: /[.#][a-z_-][\w-]*|::?[a-z][\w-]*/ },
     ],
   };
@@ -60,7 +70,7 @@ export function common(): Grammar {
       BLOCK_COMMENT,
       {
         scope: "meta",
-        begin: /^\s*#\s*(?:include|define|undef|if|ifdef|ifndef|else|endif|pragma|!?\[)/,
+        begin: /^[ \t]*#[ \t]*(?:include|define|undef|if|ifdef|ifndef|else|endif|pragma|!?\[)/,
       },
       HASH_COMMENT,
       SINGLE,
@@ -114,19 +124,25 @@ export function typescript(): Grammar {
     BLOCK_COMMENT,
     SINGLE,
     DOUBLE,
-    // A slash after a sign or a word like `return` begins a pattern, else it divides.
+    // A slash after a sign or a word like `return` begins a pattern if there is one more, else it
+    // divides.
     {
       scope: "regexp",
-      begin:
-        /(?<=(?:[=(,:;!&|?{}[]|^|\breturn)\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\w*/,
+      begin: /\/(?![/*])(?<=(?:[=(,:;!&|?{}[]|^|\breturn)\s*\/)(?=(?:\\.|[^/\\\n])+\/)/,
+      end: /\/\w*|$/,
+      contains: [{ begin: /\\./ }, { begin: /\[/, end: /\]|$/, contains: [{ begin: /\\./ }] }],
     },
     { scope: "meta", begin: /@[A-Za-z_$][\w$]*/ },
     {
       scope: "title",
-      begin: /(?<=\b(?:class|enum|extends|implements|interface|new|type)\s+)[A-Za-z_$][\w$]*/,
+      begin: /[A-Za-z_$](?<=\b(?:class|enum|extends|implements|interface|new|type)\s+\S)[\w$]*/,
     },
-    { scope: "title", begin: /#?\b[A-Za-z_$][\w$]*(?=\s*\()/, keywords: SCRIPT_KEYWORDS },
-    { scope: "attr", begin: /[A-Za-z_$][\w$]*\??(?=:\s)/ },
+    {
+      scope: "title",
+      begin: /#?\b(?<!\w\$*)[A-Za-z_$][\w$]*(?=\s*\()/,
+      keywords: SCRIPT_KEYWORDS,
+    },
+    { scope: "attr", begin: /(?<![\w$])[A-Za-z_$][\w$]*\??(?=:\s)/ },
     NUMBER,
   ];
   const hole: Mode = { scope: "subst", begin: /\$\{/, end: /\}/, keywords: SCRIPT_KEYWORDS };
@@ -144,26 +160,30 @@ export function typescript(): Grammar {
 
 /** Shells of the Bourne kind. */
 export function bash(): Grammar {
-  const variable: Mode = {
-    scope: "variable",
-    begin: /\$(?:\w+|[#@?!$*-]|\{[^}]*\})/,
-  };
+  const variable: Mode[] = [
+    { scope: "variable", begin: /\$(?:\w+|[#@?!$*-])/ },
+    { scope: "variable", begin: /\$\{/, end: /\}/ },
+  ];
   const command: Mode = { scope: "subst", begin: /\$\(/, end: /\)/ };
   const quoted: Mode = {
     scope: "string",
     begin: /"/,
     end: /"/,
-    contains: [ESCAPE, variable, command],
+    contains: [ESCAPE, ...variable, command],
   };
   const parts: Mode[] = [
     { scope: "comment", begin: /(?<=^|\s)#/, end: /$/ },
     { begin: /\\./ },
     { scope: "string", begin: /'/, end: /'/ },
     quoted,
-    variable,
+    ...variable,
     command,
-    { scope: "string", begin: /<<-?\s*(?<q>['"]?)(?<word>\w+)\k<q>[\s\S]*?\n\s*\k<word>$/ },
-    { scope: "title", begin: /^\s*[\w-]+(?=\s*\(\))/ },
+    // Its word alone says its end, so it can be no mode: what is longer keeps its plain look.
+    {
+      scope: "string",
+      begin: /<<-?[ \t]*(?<q>['"]?)(?<word>\w+)(?!\w)\k<q>[\s\S]{0,8000}?\n[ \t]*\k<word>$/,
+    },
+    { scope: "title", begin: /^[ \t]*[\w-]+(?=[ \t]*\(\))/ },
     { scope: "attr", begin: /(?<![\w-])\w+(?==)/ },
     { scope: "number", begin: /(?<=\s)\d+\b/ },
   ];
@@ -202,13 +222,13 @@ export function pairs(): Grammar {
     keywords: { literal: "false no null off on true yes" },
     contains: [
       { scope: "comment", begin: /(?<=^|\s)#/, end: /$/ },
-      { scope: "comment", begin: /^\s*;/, end: /$/ },
-      { scope: "section", begin: /^\s*\[+[^\]\n]+\]+\s*$/ },
-      { scope: "meta", begin: /^(?:---|\.\.\.)\s*$/ },
+      { scope: "comment", begin: /^[ \t]*;/, end: /$/ },
+      { scope: "section", begin: /^[ \t]*\[[^\]\n]+\]+[ \t]*$/ },
+      { scope: "meta", begin: /^(?:---|\.\.\.)[ \t]*$/ },
       {
         scope: "attr",
         begin:
-          /(?<=^\s*(?:- +)*|[{,]\s*)(?:"[^"\n]*"|(?!- )[\w./-][^\n:=#"'{},]*?)(?=\s*(?:=|:(?:\s|$)))/,
+          /(?!- )(?=["\w./-])(?<=^\s*(?:- +)*|[{,]\s*)(?:"[^"\n]*"|[\w./-](?:[^\n:=#"'{},]*[^\s:=#"'{},])?)(?=\s*(?:=|:(?:\s|$)))/,
       },
       { scope: "symbol", begin: /(?<=\s)[&*!][^\s,\]}]*/ },
       { scope: "string", begin: /"""|'''/, end: /"""|'''/ },
@@ -246,13 +266,16 @@ export function markdown(): Grammar {
     contains: [
       { scope: "section", begin: /^#{1,6} /, end: /$/ },
       { scope: "section", begin: /^(?:=+|-+)$/ },
-      { scope: "code", begin: /^(?<fence>`{3,})[\s\S]*?\n\k<fence>$/ },
+      ...["3", "4", "5,"].map((many): Mode => {
+        const fence = `^\`{${many}}`;
+        return { scope: "code", begin: new RegExp(`${fence}(?!\`)`), end: new RegExp(`${fence}$`) };
+      }),
       { scope: "code", begin: /`[^`\n]+`/ },
       { scope: "strong", begin: /\*\*(?=\S)[^*\n]+\*\*/ },
       { scope: "emphasis", begin: /(?<![*\w])[*_](?=\S)[^*_\n]+[*_]/ },
-      { scope: "string", begin: /(?<=\[[^\]\n]*)\](?=[([])[([][^)\]\n]*[)\]]/ },
+      { scope: "string", begin: /\](?<=\[[^\]\n]*\])[([][^)\]\n]*[)\]]/ },
       { scope: "quote", begin: /^> /, end: /$/ },
-      { scope: "bullet", begin: /^\s*(?:[*+-]|\d+[.)])(?= )/ },
+      { scope: "bullet", begin: /^[ \t]*(?:[*+-]|\d+[.)])(?= )/ },
     ],
   };
 }
@@ -312,11 +335,16 @@ export function python(): Grammar {
         contains: [{ begin: / type:/ }, { begin: /#.*/ }],
       },
       HASH_COMMENT,
-      { scope: "title", begin: /(?<=\b(?:def|class)\s+)[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*/ },
-      { ...nested, begin: /(?<=\bdef\s+[\w\u0080-\uffff]+)\(/ },
       {
         scope: "title",
-        begin: /(?<=\bclass\s+[\w\u0080-\uffff]+\s*\(\s*)[\w\u0080-\uffff]+(?=\s*\))/,
+        begin: /[A-Za-z_\u0080-\uffff](?<=\b(?:def|class)\s+\S)[\w\u0080-\uffff]*/,
+      },
+      // Some letters beyond ASCII are blanks too: where both may stand, one of them is bounded.
+      { ...nested, begin: /\((?<=\bdef\s{1,8}[\w\u0080-\uffff]+\()/ },
+      {
+        scope: "title",
+        begin:
+          /[\w\u0080-\uffff](?<=\bclass\s{1,8}[\w\u0080-\uffff]+\s{0,8}\(\s*\S)[\w\u0080-\uffff]*(?![\w\u0080-\uffff])(?=\s*\))/,
       },
       {
         scope: "meta",
