@@ -65,6 +65,24 @@ describe("a sub-agent", () => {
     expect(rows()).toEqual(["Look d1", "Look d2"]);
   });
 
+  const news = (text: string): Promise<void> =>
+    on.screen.happen({ type: "tool_progress", call: "c1", text });
+
+  test("what it does is seen to end", async () => {
+    const states = (): (string | undefined)[] =>
+      [...on.screen.place.querySelectorAll<HTMLElement>(".tool-body .tool")].map(
+        (one) => one.dataset.status,
+      );
+    give({ ...child(call("d1")), calls: [], open_calls: [call("d1", { status: "in_progress" })] });
+    await show(spawn({ status: "in_progress" }), true);
+    await openCard();
+    expect(states()).toEqual(["in_progress"]);
+    give(child(call("d1")));
+    await news("explorer: done");
+    await on.screen.settle(600);
+    expect(states()).toEqual(["completed"]);
+  });
+
   test("says when it has done nothing, and when that cannot be told", async () => {
     give(child());
     await show(spawn());

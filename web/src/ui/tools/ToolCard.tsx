@@ -1,5 +1,4 @@
-import { useComputed } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { formatDuration } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
@@ -23,7 +22,7 @@ export const ToolBody = lazy(async () => (await import("./ToolBody.tsx")).ToolBo
 
 /** A tool call: one line until it is opened. */
 export function ToolCard({ chat, block }: { chat: Pick<Chat, "call">; block: ToolCall }) {
-  const call = useComputed(() => chat.call(block.id).value).value;
+  const call = useMemo(() => chat.call(block.id), [chat, block.id]).value;
   const [open, setOpen] = useState(false);
   const hint = call ? glance(call) : "";
   return (
