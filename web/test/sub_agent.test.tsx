@@ -83,6 +83,32 @@ describe("a sub-agent", () => {
     expect(states()).toEqual(["completed"]);
   });
 
+  test("is read to the end however fast news come, and no more when nobody sees it", async () => {
+    let [asked, answered] = [0, 0];
+    on.screen.server.on(
+      `GET ${VIEW}`,
+      ({ signal }) =>
+        new Promise((resolve, reject) => {
+          asked += 1;
+          signal?.addEventListener("abort", () => reject(signal.reason));
+          setTimeout(() => {
+            answered += 1;
+            resolve(json({ log: "log", seq: 1, view: child(call(`d${answered}`)) }));
+          }, 1_000);
+        }),
+    );
+    await show(spawn({ status: "in_progress" }), true);
+    await openCard();
+    for (let at = 0; at < 20; at += 1) await news(`explorer: ${at}`);
+    expect([rows(), asked]).toEqual([["Look d1"], 2]);
+    await on.screen.settle(5_000);
+    expect([rows(), asked, answered]).toEqual([["Look d3"], 3, 3]);
+    await news("explorer: more");
+    on.screen.leave();
+    await on.screen.settle(5_000);
+    expect(on.screen.server.to(VIEW).map(({ signal }) => signal?.aborted)).toContain(true);
+  });
+
   test("says when it has done nothing, and when that cannot be told", async () => {
     give(child());
     await show(spawn());

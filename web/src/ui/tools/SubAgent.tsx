@@ -1,6 +1,6 @@
 import "../../core/words.code.ts";
 import { computed } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { call as ask } from "../../platform/api.ts";
 import type { CallView, SessionView } from "../../protocol/types.gen.ts";
@@ -13,31 +13,36 @@ const AGAIN_MS = 500;
 
 /**
  * What a sub-agent did, as rows: from its session's view, which is read again when the call that it
- * works for has news.
+ * works for has news. A read that runs is let finish, for news may come faster than any answer.
+ * Its key is its session.
  */
 export function SubAgent({ session, call }: { session: string; call: CallView }) {
   const [view, setView] = useState<SessionView | null>(null);
   const [complaint, setComplaint] = useState("");
-  const { progress, status } = call;
+  const [phase, setPhase] = useState<"free" | "asked" | "answered">("free");
+  const stop = useMemo(() => new AbortController(), []);
+  const known = useRef("");
+  const news = `${call.status} ${call.progress}`;
+  useEffect(() => () => stop.abort(), []);
   useEffect(() => {
-    const stop = new AbortController();
-    const read = (): void => {
-      ask("get_view", { path: { session }, signal: stop.signal }).then(
+    if (phase !== "free" || known.current === news) return;
+    known.current = news;
+    setPhase("asked");
+    ask("get_view", { path: { session }, signal: stop.signal })
+      .then(
         (answer) => {
           setView(answer.view);
           setComplaint("");
         },
-        (error: Error) => {
-          if (!stop.signal.aborted) setComplaint(error.message);
-        },
-      );
-    };
-    const timer = setTimeout(read, view ? AGAIN_MS : 0);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [session, progress, status]);
+        (error: Error) => setComplaint(error.message),
+      )
+      .then(() => setPhase("answered"));
+  }, [phase, news]);
+  useEffect(() => {
+    if (phase !== "answered") return;
+    const timer = setTimeout(() => setPhase("free"), AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [phase]);
   return (
     <section>
       <p class="label">{t("child.steps")}</p>

@@ -45,7 +45,7 @@ export function ToolBody({ call, block }: { call: CallView | undefined; block: T
         <p class="quiet">{t("tool.empty")}</p>
       )}
       <ExitCode call={call} />
-      {call.child && <SubAgent session={call.child} call={call} />}
+      {call.child && <SubAgent key={call.child} session={call.child} call={call} />}
       {call.decision && <p class="quiet">{receiptOf(call.decision)}</p>}
     </div>
   );
