@@ -25,6 +25,7 @@ let asked: RequestInit[];
 let gone: Set<string>;
 
 const settle = (ms = 20): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const deletedAs = (session: string) => ({ session, until: "2026-03-02T09:00:00.000Z" });
 const deleted = (): string[] =>
   server.seen.filter(({ method }) => method === "DELETE").map(({ path }) => path.slice(-5));
 const shown = (): (string | null)[] =>
@@ -41,7 +42,7 @@ beforeEach(async () => {
   for (const { id } of ROWS) {
     server.on(`DELETE /api/sessions/${id}`, () => {
       gone.add(id);
-      return json({ session: id });
+      return json(deletedAs(id));
     });
   }
   asked = [];
@@ -106,7 +107,7 @@ test("a page that comes back deletes nothing twice, and offers no way back any m
     "DELETE /api/sessions/ses_a",
     () =>
       new Promise((resolve) => {
-        answer = () => resolve(json({ session: "ses_a" }));
+        answer = () => resolve(json(deletedAs("ses_a")));
       }),
   );
   leaveSession("ses_a");
@@ -124,6 +125,19 @@ test("a page that comes back deletes nothing twice, and offers no way back any m
   await settle();
   expect([shown(), leaving.value.size]).toEqual([["ses_b"], 0]);
 });
+
+test.each([undefined, "gone", "not_found"])(
+  "what is deleted (%s) stays away when the list cannot be read right then",
+  async (code) => {
+    const taken = () => (code ? problem(410, code) : json(deletedAs("ses_a")));
+    server.on("DELETE /api/sessions/ses_a", taken);
+    server.on("GET /api/sessions", () => problem(503, "capacity_exceeded"));
+    leaveSession("ses_a");
+    dispatchEvent(new Event("pagehide"));
+    await settle();
+    expect([shown(), leaving.value.size, leaveFault.value]).toEqual([["ses_b"], 0, ""]);
+  },
+);
 
 test("one that could not be deleted comes back with the reason", async () => {
   server.on("DELETE /api/sessions/ses_a", () => problem(503, "capacity_exceeded"));

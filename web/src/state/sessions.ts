@@ -109,12 +109,19 @@ async function remove(session: string): Promise<void> {
       path: { session },
       key: makeKey((bytes) => crypto.getRandomValues(bytes)),
     });
+    drop(session);
   } catch (error) {
     if (!(error instanceof ApiFault)) throw error;
-    if (error.code !== "gone" && error.code !== "not_found") leaveFault.value = error.message;
+    if (error.code === "gone" || error.code === "not_found") drop(session);
+    else leaveFault.value = error.message;
   }
   await refreshSessions();
   stayWith(session);
+}
+
+/** Takes a row out without asking the server: it may not answer a page that is just put away. */
+function drop(session: string): void {
+  sessions.value = sessions.value.filter(({ id }) => id !== session);
 }
 
 /** The rows that a search finds, or those that are put away; nothing when they do not come. */
