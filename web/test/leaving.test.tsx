@@ -156,3 +156,22 @@ test("who signs out has deleted it before", async () => {
   const told = server.seen.filter(({ method }) => method !== "GET").map(({ path }) => path);
   expect(told).toEqual(["/api/sessions/ses_a", "/api/auth/logout"]);
 });
+
+test("who signs out waits for no list, and not long for a server that does not answer", async () => {
+  access.value = "in";
+  server.on("POST /api/auth/logout", () => new Response(null, { status: 204 }));
+  server.on("GET /api/sessions", () => new Promise(() => undefined));
+  leaveSession("ses_a");
+  await settle();
+  void leave();
+  await settle();
+  expect(access.value).toBe("out");
+  access.value = "in";
+  server.on("DELETE /api/sessions/ses_b", () => new Promise(() => undefined));
+  leaveSession("ses_b");
+  void leave();
+  await settle(2_900);
+  expect([deleted(), access.value]).toEqual([["ses_a", "ses_b"], "in"]);
+  await settle(200);
+  expect(access.value).toBe("out");
+});

@@ -10,6 +10,8 @@ import { go, route } from "./router.ts";
 const PAGE = 50;
 /** A deletion can be taken back for so long, in milliseconds. */
 const UNDO_MS = 6_000;
+/** Nobody who signs out waits longer for what is still to be deleted, in milliseconds. */
+const LEAVE_MS = 3_000;
 
 /** The rows that were loaded. */
 export const sessions = signal<readonly SessionInfo[]>([]);
@@ -94,12 +96,18 @@ export function stayWith(id: string): void {
   leaving.value = left;
 }
 
-/** Deletes at once all that waits: who goes takes nothing back. Returns when it was tried. */
-export async function leaveNow(): Promise<void> {
-  await Promise.all([...leaving.peek().keys()].map(remove));
+/** Deletes at once all that waits: who goes takes nothing back. */
+function leaveNow(): void {
+  for (const id of leaving.peek().keys()) void remove(id);
 }
 
-async function remove(session: string): Promise<void> {
+/** Deletes at once all that waits, for one who signs out: returns when it was tried, or soon. */
+export async function leaveAll(): Promise<void> {
+  const all = [...leaving.peek().keys()].map((id) => remove(id, false));
+  await Promise.race([Promise.all(all), new Promise((go) => setTimeout(go, LEAVE_MS))]);
+}
+
+async function remove(session: string, stays = true): Promise<void> {
   const timer = leaving.peek().get(session);
   if (!timer) return;
   clearTimeout(timer);
@@ -115,7 +123,7 @@ async function remove(session: string): Promise<void> {
     if (error.code === "gone" || error.code === "not_found") drop(session);
     else leaveFault.value = error.message;
   }
-  await refreshSessions();
+  if (stays) await refreshSessions();
   stayWith(session);
 }
 

@@ -2,7 +2,7 @@
 
 import { ApiFault, call } from "../platform/api.ts";
 import { access, askWho, ended, identity, signOut, whose } from "./account.ts";
-import { leaveNow } from "./sessions.ts";
+import { leaveAll } from "./sessions.ts";
 import { readSetting, writeSetting } from "./settings.ts";
 
 /** The name of a server's first user. */
@@ -75,7 +75,7 @@ export function deviceName(): string {
 
 /** Signs out here. What was typed and not sent stays in this browser. */
 export async function leave(): Promise<void> {
-  await leaveNow();
+  await leaveAll();
   try {
     await call("logout");
   } catch (error) {
