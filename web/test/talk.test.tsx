@@ -264,6 +264,21 @@ describe("what is new", () => {
     expect(on.screen.text("article.agent + .mark")).toBe("Attached: a.py (3 lines).");
   });
 
+  test("a notice stays while one reads, though the view holds only the last twenty", async () => {
+    const lines = () =>
+      [...on.screen.place.querySelectorAll(".column > .mark")]
+        .map(({ textContent }) => textContent)
+        .filter((text) => text?.startsWith("n"));
+    await on.screen.show(TALK);
+    for (let at = 1; at <= 45; at += 1)
+      await on.screen.happen({ type: "notice", code: "n", message: `n${at}` });
+    expect(on.screen.chat.current.value.notices).toHaveLength(20);
+    expect(lines()).toEqual(Array.from({ length: 45 }, (_, at) => `n${at + 1}`));
+    // A view that is read again holds the same, and says none of them twice.
+    await on.screen.show({ ...on.screen.chat.current.value });
+    expect(lines()).toHaveLength(45);
+  });
+
   test("the notices of a view stand at their places, and before all but where more is known", async () => {
     const notices = [1, 3, 5].map((seq) => ({ seq, code: "n", message: `n${seq}`, scope: "turn" }));
     const lines = () =>

@@ -22,8 +22,8 @@ import { complaintOf, deliver, hurryOutbox, newKey, settleOutbox } from "./outbo
 export const serverBuild = signal<string | null>(null);
 
 /** A part of the conversation. */
-type Before = Pick<SessionView, "messages" | "calls">;
-const NONE_BEFORE: Before = { messages: [], calls: [] };
+type Before = Pick<SessionView, "messages" | "calls" | "notices">;
+const NONE_BEFORE: Before = { messages: [], calls: [], notices: [] };
 
 /** Item id to the options that were chosen, and own words. */
 type Answers = AnswerQuestion["answers"];
@@ -35,6 +35,11 @@ function partsOf(view: ReadonlySignal<SessionView>): SessionView {
     Object.defineProperty(parts, name, { get: () => part.value });
   }
   return parts;
+}
+
+/** Those that came after one event and before another. */
+function between<T extends { seq: number }>(all: readonly T[], last: number, first: number): T[] {
+  return all.filter(({ seq }) => seq > last && seq < first);
 }
 
 /** A session that is shown. */
@@ -72,6 +77,7 @@ export class Chat implements LiveSink {
     const { messages: held } = this.parts;
     return messages.length > 0 ? [...messages, ...held] : held;
   });
+  readonly notices = computed(() => [...this.before.value.notices, ...this.parts.notices]);
   readonly openMessages = computed(() => this.parts.open_messages);
   readonly permissions = computed(() => this.parts.permissions);
   readonly questions = computed(() => this.parts.questions);
@@ -193,14 +199,19 @@ export class Chat implements LiveSink {
 
   /** What the view lets go of is kept behind what was read of before it. */
   #keepBefore(view: SessionView): void {
-    const { messages, calls } = this.before.peek();
+    const { messages, calls, notices } = this.before.peek();
     const first = view.messages[0]?.seq ?? 0;
-    const last = messages.at(-1)?.seq ?? first;
-    const gone = this.#told.messages.filter(({ seq }) => seq > last && seq < first);
-    if (gone.length === 0) return;
+    const gone = between(this.#told.messages, messages.at(-1)?.seq ?? first, first);
+    // What is left of these comes with no page of older messages.
+    const noted = between(this.#told.notices, notices.at(-1)?.seq ?? 0, view.notices[0]?.seq ?? 0);
+    if (gone.length + noted.length === 0) return;
     // Each of them once: a long talk lets go of very many messages.
-    const all = new Set([...calls, ...this.#told.calls]);
-    this.before.value = { messages: [...messages, ...gone], calls: [...all] };
+    const all = gone.length > 0 ? new Set([...calls, ...this.#told.calls]) : calls;
+    this.before.value = {
+      messages: [...messages, ...gone],
+      calls: [...all],
+      notices: [...notices, ...noted],
+    };
   }
 
   #show(view: SessionView): void {

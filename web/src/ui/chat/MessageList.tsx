@@ -114,7 +114,7 @@ export function MessageList({ chat }: { chat: Chat }) {
   }, [isFilling, shown]);
   const since = chat.newAfter.value ?? Number.POSITIVE_INFINITY;
   const firstNew = finished.findIndex(({ seq, role }) => seq > since && role !== "user");
-  const { notices } = chat.parts;
+  const notices = chat.notices.value;
   const noticesBetween = (after: number, before = Number.POSITIVE_INFINITY) =>
     notices
       .filter(({ seq }) => seq > after && seq < before)

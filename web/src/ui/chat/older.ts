@@ -20,11 +20,12 @@ export async function readOlder(chat: Chat, ready: () => void): Promise<OlderSta
   try {
     const query = { before: first.seq, limit: PAGE };
     const page = await call("get_history", { path: { session: chat.session }, query });
-    const { messages, calls } = chat.before.peek();
+    const before = chat.before.peek();
     ready();
     chat.before.value = {
-      messages: [...(page.messages ?? []), ...messages],
-      calls: [...(page.calls ?? []), ...calls],
+      ...before,
+      messages: [...(page.messages ?? []), ...before.messages],
+      calls: [...(page.calls ?? []), ...before.calls],
     };
     return page.next == null ? "none" : "more";
   } catch (error) {
