@@ -276,6 +276,26 @@ describe("the menu's way to paste", () => {
     expect(document.activeElement).toBe(on.screen.field);
   });
 
+  test.each([
+    ["the page was left", "one", () => on.screen.leave()],
+    ["the page was left", "line\n".repeat(1_000), () => on.screen.leave()],
+    ["the field is off", "one", () => on.screen.field.setAttribute("disabled", "")],
+  ])("writes into nothing else when %s before it could be read", async (_, text, leave) => {
+    lies({ "text/plain": text });
+    const { read } = navigator.clipboard;
+    const other = document.body.appendChild(document.createElement("input"));
+    const slowly = async () => {
+      leave();
+      other.focus();
+      return read();
+    };
+    Object.assign(navigator.clipboard, { read: slowly });
+    await paste();
+    expect([typed, document.activeElement]).toEqual([[], other]);
+    expect(on.screen.server.to("/api/files")).toEqual([]);
+    other.remove();
+  });
+
   test.each([[undefined], [{ writeText: async () => undefined }]])(
     "is not there where no page may read it",
     async (clipboard) => {

@@ -41,11 +41,8 @@ function attach(attachments: Attachments, files: ArrayLike<File>, text: string):
   return true;
 }
 
-/** Pastes what lies on the clipboard, where the caret stands; says how else, when it may not be read. */
-export async function pasteInto(
-  field: HTMLTextAreaElement | null,
-  attachments: Attachments,
-): Promise<void> {
+/** What lies on the clipboard; nothing when it may not be read. */
+async function readClipboard(): Promise<[files: File[], text: string]> {
   const files: File[] = [];
   let text = "";
   try {
@@ -61,11 +58,22 @@ export async function pasteInto(
     // Somebody or the browser does not allow it.
     if (!(error instanceof DOMException)) throw error;
   }
-  if (attach(attachments, files, text)) return;
+  return [files, text];
+}
+
+/** Pastes what lies on the clipboard, where the caret stands; says how else, when it may not be read. */
+export async function pasteInto(
+  field: HTMLTextAreaElement | null,
+  attachments: Attachments,
+): Promise<void> {
+  const [files, text] = await readClipboard();
+  // A browser may ask a person first, who may have gone elsewhere meanwhile.
+  if (!field?.isConnected || attach(attachments, files, text)) return;
   attachments.complaint.value = text ? "" : t("attach.clipboard.not");
-  field?.focus();
-  // As if it was typed: it can be undone, and is noticed as every other change.
-  if (text) document.execCommand("insertText", false, text);
+  field.focus();
+  // As if it was typed: it can be undone, and is noticed as every other change. What may not take
+  // the focus (something stands before it) takes no text either, and nothing else does.
+  if (text && document.activeElement === field) document.execCommand("insertText", false, text);
 }
 
 /** A text as a file that goes along. */
