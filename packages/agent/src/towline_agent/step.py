@@ -253,7 +253,7 @@ class Stepper:
                 Notice(
                     code="calls_cut",
                     message=f"{dropped} further calls of this step were left out: this model is "
-                    "asked for one at a time.",
+                    "asked for one call at a time.",
                 )
             )
 

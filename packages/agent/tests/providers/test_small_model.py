@@ -47,7 +47,7 @@ def test_the_answer_is_over_when_a_second_call_begins() -> None:
     assert result.stop_reason == "tool_calls"
     calls = [block for block in result.content if isinstance(block, ToolCall)]
     assert [call.arguments for call in calls] == ['{"path": "a"}']
-    assert "one at once" in result.notices[0]
+    assert "one call at a time" in result.notices[0]
     told = "".join(piece.text for piece in pieces if isinstance(piece, ArgumentsPiece))
     assert told == '{"path": "a"}'
     assert not any(isinstance(piece, TextPiece) for piece in pieces)

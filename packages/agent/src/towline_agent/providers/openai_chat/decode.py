@@ -323,7 +323,7 @@ class ChatDecoder:
         self._over = True
         self._say = _say_nothing
         self._notices.add(
-            "Further calls of this step were left out: this model is asked for one at once."
+            "Further calls of this step were left out: this model is asked for one call at a time."
         )
 
     def _take_rare(self, delta: Delta) -> None:
