@@ -135,8 +135,8 @@ def judge(task: Task, folder: Path, words: str) -> Verdict:
     unsaid = [one for one in task.says if re.search(one, words, re.IGNORECASE) is None]
     if unsaid:
         return Verdict(passed=False, why=f"did not say {', '.join(map(repr, unsaid))}")
-    # What has been compiled, by the model's runs or the judge's own, may be of a text that was there
-    # a moment before: Python tells two of one size and one second not apart.
+    # What has been compiled, by the model's runs or the judge's own, may be of a text that was
+    # there a moment before: Python tells two of one size and one second not apart.
     with tempfile.TemporaryDirectory(prefix="tasks-") as empty:
         apart = {"PYTHONPYCACHEPREFIX": empty, "PYTHONDONTWRITEBYTECODE": "1"}
         return _run(task, folder, {**os.environ, **task.environment, **apart})
