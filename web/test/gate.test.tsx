@@ -69,6 +69,16 @@ test("a code in the address signs in by itself, asking for a cookie", async () =
   expect(access.value).toBe("in");
 });
 
+test("a browser that keeps no cookies is told so, and not that its code is wrong", async () => {
+  server
+    .on("POST /api/auth/claim", () => json({ user: "ada" }))
+    .on("GET /api/auth/me", () => problem(401, "unauthorized", { reason: "missing" }));
+  render(<Gate code="abcd-2345" />, place);
+  await settle();
+  expect(access.value).toBe("out");
+  expect(complaint()).toContain("keeps no cookies");
+});
+
 test("a code is taken out of the address, and only a code that stood there at the start", () => {
   history.replaceState(null, "", "/#code=ABCD-2345");
   expect(takeCode()).toBe("ABCD-2345");

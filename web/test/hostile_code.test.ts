@@ -54,6 +54,8 @@ const HOSTILE: [head: string, filling: string, end?: string][] = [
     (filling): [string, string] => ["", filling],
   ),
   ["", "1", "_"],
+  ["", '"\u2028a'],
+  ["", "\r/ "],
   ["", "a$"],
   ["", "a "],
   ["", "- ", "a"],

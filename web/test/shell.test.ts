@@ -224,6 +224,21 @@ test("what another app shares is kept until the page takes it", async () => {
   expect(receiveShare(ask("/api/share", "cors", "POST"), tools)).toBeUndefined();
 });
 
+test("of what is shared no more is kept than one large file may have", async () => {
+  const tools = { caches: caches as unknown as CacheStorage, origin: ORIGIN };
+  const files = [30_000_000, 30_000_000, 10_000_000].map((size, at) => {
+    const file = new File(["x"], `${at}.png`, { type: "image/png" });
+    Object.defineProperty(file, "size", { value: size });
+    return file;
+  });
+  const form = { get: () => null, getAll: () => files } as unknown as FormData;
+  const shared = { ...ask("/share", "navigate", "POST"), formData: async () => form };
+  await receiveShare(shared as Request, tools);
+  const kept = caches.made.get("towline-shared");
+  expect(kept?.get("/shared/0")?.headers.get("x-name")).toBe("0.png");
+  expect(kept?.get("/shared/1")?.headers.get("x-name")).toBe("2.png");
+});
+
 test("a share that cannot be read or kept still leads to the page, and a draft has its bounds", async () => {
   const tools = { caches: caches as unknown as CacheStorage, origin: ORIGIN };
   const form = new FormData();

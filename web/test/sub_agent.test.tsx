@@ -121,4 +121,15 @@ describe("a sub-agent", () => {
     expect(on.screen.text(".tool-body .complaint")).toBe("That is not here.");
     on.screen.button("Open the sub-agent's session");
   });
+
+  test("is read again after a read that failed, though its call has no more news", async () => {
+    on.screen.server.on(`GET ${VIEW}`, () => problem(503, "draining"));
+    await show(spawn());
+    await openCard();
+    expect(on.screen.text(".tool-body .complaint")).not.toBe("");
+    give(child(call("d1")));
+    await on.screen.settle(5_100);
+    await on.screen.settle();
+    expect(rows()).toEqual(["Look d1"]);
+  });
 });

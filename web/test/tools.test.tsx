@@ -166,7 +166,7 @@ describe("files", () => {
     await give(folder, new File([], "empty.txt"));
     const told = [...on.screen.place.querySelectorAll(".attached-name")];
     expect(told).toHaveLength(2);
-    for (const one of told) expect(one.textContent).toContain("empty or cannot be read");
+    for (const one of told) expect(one.textContent).toContain("cannot be read");
     expect(on.screen.server.to("/api/files")).toEqual([]);
   });
 
@@ -176,6 +176,8 @@ describe("files", () => {
     await give(...Array.from({ length: 8 }, (_, at) => new File(["x"], `${at}.txt`)));
     expect(on.screen.place.querySelectorAll(".attached-one")).toHaveLength(6);
     expect(on.screen.text(".attached-complaint")).toBe("At most 6 at once.");
+    await on.screen.press("Remove 0.txt");
+    expect(on.screen.place.querySelector(".attached-complaint")).toBeNull();
   });
 
   test("a failed prompt gives its files back to be sent again", async () => {

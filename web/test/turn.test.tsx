@@ -105,6 +105,19 @@ describe("under an answer", () => {
     expect(sheet.querySelector(".undo")).toBeNull();
   });
 
+  test("an undo whose answer a crash cut off is done, as the talk tells", async () => {
+    const sheet = await open();
+    await on.screen.press("Undo…", sheet);
+    on.screen.server.on(`POST ${TURN}/revert`, () =>
+      problem(422, "rejected", { reason: "turn_gone" }),
+    );
+    await on.screen.happen({ type: "reverted", to_turn: "trn_1" });
+    await on.screen.press("Undo", sheet);
+    await on.screen.settle();
+    expect(sheet.querySelector("[role=alert]")).toBeNull();
+    expect(sheet.querySelector(".undo")?.textContent).not.toContain("It is gone");
+  });
+
   test("a branch goes to the new session", async () => {
     const made = { id: "ses_b", agent: "a", model: "m", mode: "ask", live: false, last_seq: 1 };
     const times = { created: TIME, updated: TIME };

@@ -61,7 +61,7 @@ export const EN_CODE = {
   "attach.remove": "Remove {name}",
   "attach.busy": "Sending {name}…",
   "attach.failed": "{name}: {message}",
-  "attach.unreadable": "It is empty or cannot be read. Send pictures as JPEG.",
+  "attach.unreadable": "It is empty, has changed or cannot be read. Of pictures JPEG always goes.",
   "attach.large": "That is too large: at most {size} MB.",
   "attach.many": "At most {count} at once.",
   "attach.wait": "Wait until all files are sent, or remove them.",

@@ -65,6 +65,7 @@ export const EN_LATER = {
   "gate.submit": "Sign in",
   "gate.busy": "Signing in…",
   "gate.wrong": "That code is wrong or used up. Get a new one and try again.",
+  "gate.cookies": "This browser keeps no cookies of this page. Allow them, and sign in again.",
   "gate.wait": "Too many tries. Try again in {seconds} s.",
   "gate.offline": "The server does not answer. Is it running?",
   "gate.ended": "You were signed out. Sign in again to go on.",

@@ -59,7 +59,7 @@ export const ZH_CODE: Record<keyof typeof EN_CODE, string> = {
   "attach.remove": "移除 {name}",
   "attach.busy": "正在发送 {name}…",
   "attach.failed": "{name}：{message}",
-  "attach.unreadable": "文件为空或无法读取。图片请用 JPEG。",
+  "attach.unreadable": "文件为空、已更改或无法读取。图片用 JPEG 最稳妥。",
   "attach.large": "太大：最多 {size} MB。",
   "attach.many": "一次最多 {count} 个。",
   "attach.wait": "请等待所有文件发送完成，或移除它们。",

@@ -29,6 +29,7 @@ export const ZH: Record<Word, string> = {
   "gate.submit": "登录",
   "gate.busy": "正在登录…",
   "gate.wrong": "代码错误或已被使用。请获取新代码后重试。",
+  "gate.cookies": "此浏览器不保存本页面的 Cookie。请允许后重新登录。",
   "gate.wait": "尝试次数过多，请在 {seconds} 秒后重试。",
   "gate.offline": "服务器没有响应。它在运行吗？",
   "gate.ended": "您已退出登录，请重新登录以继续。",

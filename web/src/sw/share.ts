@@ -33,10 +33,13 @@ async function keep(request: Request, caches: CacheStorage): Promise<void> {
   const said = new Set(
     parts.filter((part): part is string => typeof part === "string" && part !== ""),
   );
-  const files = form
-    .getAll("images")
-    .filter((part) => part instanceof File)
-    .filter(({ size }) => size > 0 && size <= MOST_BYTES);
+  let room = MOST_BYTES;
+  const files: File[] = [];
+  for (const part of form.getAll("images")) {
+    if (!(part instanceof File) || part.size === 0 || part.size > room) continue;
+    room -= part.size;
+    files.push(part);
+  }
   await caches.delete(SHARED);
   const cache = await caches.open(SHARED);
   await cache.put("/shared/text", new Response([...said].join("\n").slice(0, MOST_CHARS)));

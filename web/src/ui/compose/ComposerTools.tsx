@@ -81,7 +81,8 @@ export function ComposerTools(props: ComposerToolsProps) {
           onUse={() => {
             void settleShared();
             const isLong = waits.text.length > LONG_PASTE;
-            attachments.add([...waits.files, ...(isLong ? [textFile(waits.text)] : [])]);
+            // The words first: of files there may be more than go along.
+            attachments.add([...(isLong ? [textFile(waits.text)] : []), ...waits.files]);
             // What was begun already stays, above it.
             if (waits.text && !isLong) onText([text, waits.text].filter(Boolean).join("\n\n"));
           }}

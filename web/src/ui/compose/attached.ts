@@ -55,6 +55,7 @@ export class Attachments {
     this.#uploads.get(id)?.abort();
     this.#drop(this.list.peek().filter((one) => one.id === id));
     this.list.value = this.list.peek().filter((one) => one.id !== id);
+    this.complaint.value = "";
   }
 
   /** What the prompt carries; nothing while some are on their way or have failed. */

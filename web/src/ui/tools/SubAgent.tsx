@@ -2,6 +2,7 @@ import "../../core/words.code.ts";
 import { computed } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
+import { visible } from "../../core/visible.ts";
 import { call as ask } from "../../platform/api.ts";
 import type { CallView, SessionView } from "../../protocol/types.gen.ts";
 import { go } from "../../state/router.ts";
@@ -10,6 +11,8 @@ import { ToolCard } from "./ToolCard.tsx";
 
 /** Steps of a sub-agent may follow each other fast: its view is read no sooner again, in milliseconds. */
 const AGAIN_MS = 500;
+/** And so long after a read that failed. */
+const RETRY_MS = 5_000;
 
 /**
  * What a sub-agent did, as rows: from its session's view, which is read again when the call that it
@@ -19,7 +22,7 @@ const AGAIN_MS = 500;
 export function SubAgent({ session, call }: { session: string; call: CallView }) {
   const [view, setView] = useState<SessionView | null>(null);
   const [complaint, setComplaint] = useState("");
-  const [phase, setPhase] = useState<"free" | "asked" | "answered">("free");
+  const [phase, setPhase] = useState<"free" | "asked" | "answered" | "failed">("free");
   const stop = useMemo(() => new AbortController(), []);
   const known = useRef("");
   const news = `${call.status} ${call.progress}`;
@@ -28,19 +31,23 @@ export function SubAgent({ session, call }: { session: string; call: CallView })
     if (phase !== "free" || known.current === news) return;
     known.current = news;
     setPhase("asked");
-    ask("get_view", { path: { session }, signal: stop.signal })
-      .then(
-        (answer) => {
-          setView(answer.view);
-          setComplaint("");
-        },
-        (error: Error) => setComplaint(error.message),
-      )
-      .then(() => setPhase("answered"));
+    ask("get_view", { path: { session }, signal: stop.signal }).then(
+      (answer) => {
+        setView(answer.view);
+        setComplaint("");
+        setPhase("answered");
+      },
+      (error: Error) => {
+        known.current = "";
+        setComplaint(error.message);
+        setPhase("failed");
+      },
+    );
   }, [phase, news]);
   useEffect(() => {
-    if (phase !== "answered") return;
-    const timer = setTimeout(() => setPhase("free"), AGAIN_MS);
+    if (phase !== "answered" && phase !== "failed") return;
+    const wait = phase === "failed" ? RETRY_MS : AGAIN_MS;
+    const timer = setTimeout(() => setPhase("free"), wait);
     return () => clearTimeout(timer);
   }, [phase]);
   return (
@@ -48,7 +55,7 @@ export function SubAgent({ session, call }: { session: string; call: CallView })
       <p class="label">{t("child.steps")}</p>
       {view && <Rows view={view} />}
       {!view && complaint === "" && <p class="quiet">{t("chat.loading")}</p>}
-      {complaint !== "" && <p class="complaint">{complaint}</p>}
+      {complaint !== "" && <p class="complaint">{visible(complaint)}</p>}
       <button type="button" class="link-button" onClick={() => go({ page: "chat", session })}>
         {t("child.open")}
       </button>

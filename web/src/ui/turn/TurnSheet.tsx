@@ -57,12 +57,7 @@ export function TurnSheet({ chat, turn, text, onClose }: TurnSheetProps) {
         </p>
       )}
       {undoing ? (
-        <Undo
-          session={chat.session}
-          turn={turn}
-          onBack={() => setUndoing(false)}
-          onClose={onClose}
-        />
+        <Undo chat={chat} turn={turn} onBack={() => setUndoing(false)} onClose={onClose} />
       ) : (
         <div class="turn-ways">
           {text !== "" && <Button onClick={() => void copy()}>{t("turn.markdown")}</Button>}

@@ -3,18 +3,19 @@ import { useRef, useState } from "preact/hooks";
 import { t } from "../../core/i18n.ts";
 import { visible } from "../../core/visible.ts";
 import type { TurnReverted } from "../../protocol/types.gen.ts";
+import type { Chat } from "../../state/chat.ts";
 import { complaintOf, deliver, newKey } from "../../state/outbox.ts";
 import { Button } from "../base/Button.tsx";
 
 interface UndoProps {
-  session: string;
+  chat: Chat;
   turn: string;
   onBack: () => void;
   onClose: () => void;
 }
 
 /** Takes a turn back, after a second tap; what others changed since stays, and is told. */
-export function Undo({ session, turn, onBack, onClose }: UndoProps) {
+export function Undo({ chat, turn, onBack, onClose }: UndoProps) {
   const [talk, setTalk] = useState(true);
   const [busy, setBusy] = useState(false);
   const [done, setDone] = useState<TurnReverted | null>(null);
@@ -25,12 +26,16 @@ export function Undo({ session, turn, onBack, onClose }: UndoProps) {
     setBusy(true);
     setComplaint("");
     const body = { conversation: talk, skip_conflicts };
-    const path = { session, turn };
+    const path = { session: chat.session, turn };
     const wish = `${talk}${skip_conflicts}`;
     keys.current[wish] ??= newKey();
     const key = keys.current[wish];
     const said = deliver("revert_turn", { path, key, body });
-    setComplaint((await complaintOf(said.then(setDone))) ?? "");
+    const problem = await complaintOf(said.then(setDone));
+    // A crash may have cut its answer off: the talk tells that it is done.
+    const isBack = chat.messages.peek().some((one) => one.turn === turn && one.undone);
+    if (problem !== null && isBack) setDone({ turn, conversation: true });
+    else setComplaint(problem ?? "");
     setBusy(false);
   };
   if (done) {
