@@ -107,7 +107,7 @@ async def test_in_a_long_talk_nothing_moves_and_nothing_settled_is_drawn_again(
         await _watch_settled(page)
         await log.hover()
         await page.mouse.wheel(0, -900)
-        await expect(page.get_by_role("button", name="New messages")).to_be_visible()
+        await expect(page.get_by_role("button", name="Latest messages")).to_be_visible()
         read, place_before = await _at_rest(page)
         for place, gate in enumerate(gates[:2], 1):
             gate.set()
@@ -120,7 +120,7 @@ async def test_in_a_long_talk_nothing_moves_and_nothing_settled_is_drawn_again(
         assert abs(place_after - place_before) < 1
         assert await page.evaluate("drawnAgain") == []
         assert await page.evaluate("document.querySelectorAll('*').length") <= 6_000
-        await page.get_by_role("button", name="New messages").click()
+        await page.get_by_role("button", name="Latest messages").click()
         await expect(page.get_by_text("The end.")).to_be_in_viewport()
         await page.evaluate(REST)
         assert await log.evaluate(FROM_END) <= 1
@@ -217,7 +217,7 @@ async def test_messages_above_the_first_screen_come_in_idle_moments_and_move_not
 
         await log.hover()
         await page.mouse.wheel(0, -900)
-        await expect(page.get_by_role("button", name="New messages")).to_be_visible()
+        await expect(page.get_by_role("button", name="Latest messages")).to_be_visible()
         before = await _at_rest(page)
         for count in (40, 50, 60):
             await idle_until(count)

@@ -93,11 +93,11 @@ async def test_who_opens_what_was_done_reads_it_from_its_head(open_home: Open) -
         line = page.locator(LINE)
         await expect(line).to_contain_text(f"Read {CALLS}")
         await expect(last).to_be_visible()
-        await expect(page.get_by_role("button", name="New messages")).to_be_hidden()
+        await expect(page.get_by_role("button", name="Latest messages")).to_be_hidden()
         before = await _top(line)
         await line.click()
         await expect(page.locator(".tool")).to_have_count(CALLS)
-        await expect(page.get_by_role("button", name="New messages")).to_be_visible()
+        await expect(page.get_by_role("button", name="Latest messages")).to_be_visible()
         assert abs(await _top(line) - before) <= 1
         await line.click()
         await expect(page.locator(".tool")).to_have_count(0)

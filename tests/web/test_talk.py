@@ -173,7 +173,7 @@ async def test_sessions_are_found_named_put_away_and_deleted_with_a_way_back(
         await row.get_by_role("button", name="More").click()
         await sheet.get_by_role("button", name="Delete").click()
         await expect(listed.get_by_text("Deleted.")).to_be_hidden(timeout=15_000)
-        await expect(listed.get_by_text("Nothing fits.")).to_be_visible()
+        await expect(listed.get_by_text("Nothing is archived.")).to_be_visible()
 
 
 @pytest.mark.parametrize("way", ["closed", "reloaded", "hidden"])

@@ -307,6 +307,8 @@ test("a row of the list tells what was said last, on one line that hides nothing
   sessions.value = [];
 });
 
+const LOOK = { call: "c1", tool: "look", arguments: "{}", title: "Look c1", effect: "read" };
+
 test("while the built-in model is fetched, reads and writes, the working line says how far", async () => {
   let state: object = { state: "fetching", done_bytes: 64e6, total_bytes: 640e6 };
   on.screen.server.on("GET /api/local-model", () => json(state));
@@ -323,10 +325,23 @@ test("while the built-in model is fetched, reads and writes, the working line sa
   state = { state: "reading", percent: 40 };
   await on.screen.happen({ type: "step_started", model: "local/qwen" });
   await on.screen.settle(2000);
-  expect(line()).toContain("Reading your prompt: 40 %");
+  expect(line()).toMatch(/^Model reading: 40 %· [\d:]+$/);
+  await on.screen.happen({ ...LOOK, type: "tool_proposed" });
+  await on.screen.happen({ type: "tool_started", call: "c1" });
+  expect(line()).toMatch(/^Working· [\d:]+· Look c1$/);
+  await on.screen.happen({ type: "tool_ended", call: "c1", status: "completed", content: [] });
+  expect(line()).toMatch(/^Model reading: 40 %· [\d:]+· Look c1$/);
   state = { state: "writing", tokens_s: 9.3 };
   await on.screen.settle(2000);
   expect(line()).toContain("9.3 tokens/s");
+  await on.screen.happen(REQUEST);
+  expect(line()).toMatch(/^Waiting for you· [\d:]+$/);
+  const answer = { permission: "prm_1", option: "deny", by: "ada" };
+  await on.screen.happen({ type: "permission_resolved", ...answer });
+  expect(line()).toContain("9.3 tokens/s");
+  const until = "2999-01-01T00:00:00.000Z";
+  await on.screen.happen({ type: "waiting", until, reason: "rate_limit" });
+  expect(line()).not.toContain("tokens/s");
   await on.screen.happen({ type: "turn_completed", stop_reason: "end_turn", usage: {} });
   await on.screen.settle();
   const asked = on.screen.server.to("/api/local-model").length;

@@ -1,3 +1,4 @@
+import { h, render } from "preact";
 import { afterEach, expect, test, vi } from "vitest";
 import { COPIED_MESSAGES, makeCopy, surplus, usableCopies } from "../src/core/copies.ts";
 import { emptyView } from "../src/core/empty_view.ts";
@@ -7,15 +8,16 @@ import { answerCounts, countOthers } from "../src/platform/windows.ts";
 import type { MessageView, SessionView } from "../src/protocol/types.gen.ts";
 import { access } from "../src/state/account.ts";
 import { Chat, chat } from "../src/state/chat.ts";
-import { openRequests } from "../src/state/device.ts";
 import { isOnlyHere, sortDevices } from "../src/state/devices.ts";
 import { countVisits } from "../src/state/install.ts";
+import { openRequests } from "../src/state/open_requests.ts";
 import { drafts } from "../src/state/outbox.ts";
 import { sessions } from "../src/state/sessions.ts";
 import { findShared, SHARED, settleShared, shared } from "../src/state/shared.ts";
 import { makeSwitch } from "../src/state/switch.ts";
 import { crowded, MOST_STREAMS, startWindows } from "../src/state/windows.ts";
 import * as share from "../src/sw/share.ts";
+import { Places } from "../src/ui/shell/Places.tsx";
 import { REQUEST, SESSION, TIME } from "./chat_screen.tsx";
 
 afterEach(() => {
@@ -104,6 +106,10 @@ test("the badge counts what waits in all sessions, the open one by what it shows
   expect(openRequests.value).toBe(3);
   open.view(view());
   expect(openRequests.value).toBe(2);
+  const tabs = document.createElement("div");
+  render(h(Places, { wide: false }), tabs);
+  expect(tabs.querySelector(".count")?.firstChild?.textContent).toBe("2");
+  render(null, tabs);
   access.value = "out";
   expect(openRequests.value).toBe(0);
   chat.value = null;

@@ -67,6 +67,23 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
+test("an archive with nothing in it says so, and a search in it that nothing fits", async () => {
+  server.on("GET /api/sessions", () => json({ sessions: [], next: null }));
+  const link = [...place.querySelectorAll("button")].find((one) => one.textContent === "Archived");
+  link?.click();
+  await settle();
+  await settle(300);
+  await settle(300);
+  expect(place.querySelector(".sessions-scroll > p")?.textContent).toBe("Nothing is archived.");
+  const field = place.querySelector("input") as HTMLInputElement;
+  expect(field.placeholder).toBe("Search titles, first messages");
+  field.value = "rope";
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  await settle(300);
+  await settle(300);
+  expect(place.querySelector(".sessions-scroll > p")?.textContent).toBe("Nothing fits.");
+});
+
 test("a deleted session is gone at once, and for good when six seconds are over", async () => {
   leaveSession("ses_a");
   await settle(5_900);

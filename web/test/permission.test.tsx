@@ -137,6 +137,15 @@ describe("a permission", () => {
     expect(on.screen.button("Always allow", dialog()).textContent).toBe("Always allow…");
   });
 
+  test("asks for the reason to deny above Deny, which has the focus", async () => {
+    await ask();
+    await on.screen.settle(400);
+    await on.screen.press("Review");
+    const ways = [...dialog().querySelectorAll(".answers :is(input, .danger, .main)")];
+    expect(ways.map(({ localName }) => localName)).toEqual(["input", "button", "button"]);
+    expect(document.activeElement).toBe(on.screen.button("Deny", dialog()));
+  });
+
   test("offers no dots where nothing lasts", async () => {
     const options = REQUEST.options.filter(({ id }) => id !== "allow_always");
     await ask({ ...REQUEST, options });

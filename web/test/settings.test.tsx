@@ -77,6 +77,15 @@ test("usage is asked for the span that is chosen, by tokens too", async () => {
   expect(on.screen.find("figcaption").textContent).toContain("Most: 1");
 });
 
+test("where nothing has a price, the bars show tokens until something else is chosen", async () => {
+  const free = { ...report("day", [row("2026-11-30", 0, 1_000)]), total: row("", 0, 1_000) };
+  on.screen.server.on("GET /api/usage", () => json(free));
+  await on.screen.show(UsageSection);
+  expect(on.screen.find("figcaption").textContent).toContain("Most: 1K");
+  await on.screen.choose('[name="measure"]:not(:checked)');
+  expect(on.screen.find("figcaption").textContent).toContain("Nothing that costs");
+});
+
 test("no usage at all is said, and a failure can be tried again", async () => {
   const none = { ...report("day", []), total: { name: "", requests: 0, usage: {} } };
   on.screen.server.on("GET /api/usage", () => problem(503, "store_full"));

@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Block, Event, SessionView } from "../src/protocol/types.gen.ts";
-import { REQUEST, useChatScreen } from "./chat_screen.tsx";
+import { REQUEST, TIME, useChatScreen } from "./chat_screen.tsx";
 import { asks, call, message, thought, words } from "./steps.ts";
 
 const on = useChatScreen();
@@ -72,10 +73,23 @@ describe("a turn that is over", () => {
     expect(shown().slice(1, 3)).toEqual(["Thought", "Hm.\nWell."]);
   });
 
-  test("what failed stays in sight, and is not counted among what is folded", async () => {
+  test("what failed stays in sight, and is told apart from what is folded", async () => {
     const calls = SIX.calls?.with(3, call("c4", { status: "failed", is_error: true })) ?? [];
     await on.screen.show({ ...SIX, calls });
-    expect(shown().slice(4)).toEqual(["Read 3 · Changed 1 · Other 1· 5.5 s", "Look c4", "Done."]);
+    expect(shown().slice(4)).toEqual([
+      "Read 3 · Changed 1 · Other 1 · Failed 1· 5.5 s",
+      "Look c4",
+      "Done.",
+    ]);
+  });
+
+  test("one call beside those that were denied is named, and they are counted", async () => {
+    const denied = { status: "denied" };
+    await on.screen.show({
+      messages: [ASKED, message(2, "assistant", [asks("c1"), asks("c2"), asks("c3")])],
+      calls: [call("c1"), call("c2", denied), call("c3", denied)],
+    });
+    expect(shown()[1]).toBe("Look c1 · Denied 2· 2.5 s");
   });
 
   test("one call is its card, with no line to fold it", async () => {
@@ -97,6 +111,27 @@ describe("a turn that is over", () => {
       calls: [call("c1")],
     });
     expect(shown()).toEqual(["Go", "Look c1· 0.5 s"]);
+  });
+
+  test("why a call came to nothing is told on up to three lines, all else on one", async () => {
+    const style = document.createElement("style");
+    style.textContent = readFileSync(`${import.meta.dirname}/../src/styles/tools.css`, "utf8");
+    document.head.append(style);
+    const decision = { by: "ada", option: "deny", note: "Do not. ".repeat(9), time: TIME };
+    const denied = call("c1", { status: "denied", decision });
+    const allowed = call("c2", { decision: { ...decision, option: "allow_once" } });
+    await on.screen.show({
+      messages: [ASKED, message(2, "assistant", [asks("c1"), asks("c2")])],
+      calls: [denied, allowed],
+    });
+    await tap();
+    const hints = [...on.screen.place.querySelectorAll(".tool-hint")].map(
+      (hint) => getComputedStyle(hint).whiteSpace,
+    );
+    style.remove();
+    expect(hints).toEqual(["normal", "nowrap"]);
+    // The test's document knows no clamp.
+    expect(style.textContent).toMatch(/\.bad > [^{}]*\.tool-hint \{[^}]*-webkit-line-clamp: 3;/);
   });
 
   test("nothing is folded where all of it failed", async () => {

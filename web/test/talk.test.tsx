@@ -357,3 +357,13 @@ describe("on a desk", () => {
     expect(on.screen.server.to(path)[0]?.body).toMatchObject({ option: "allow_once" });
   });
 });
+
+test("who reads further up is led to the latest, whether or not it is new", async () => {
+  await on.screen.show(TALK);
+  const log = on.screen.place.querySelector(".log") as HTMLElement;
+  Object.defineProperty(log, "scrollHeight", { value: 500 });
+  expect(on.screen.text(".jump")).toBeUndefined();
+  log.dispatchEvent(new WheelEvent("wheel", { deltaY: -10 }));
+  await on.screen.settle();
+  expect(on.screen.text(".jump")).toBe("Latest");
+});

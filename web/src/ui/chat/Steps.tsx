@@ -8,7 +8,7 @@ import type { Chat } from "../../state/chat.ts";
 import { Icon } from "../base/Icon.tsx";
 import { lazy } from "../base/lazy.tsx";
 import { SHORT_MS, ToolCard, ToolDraft } from "../tools/ToolCard.tsx";
-import { isBad } from "../tools/tool_text.ts";
+import { isBad, statusText } from "../tools/tool_text.ts";
 import { countLead, stepsOf } from "./runs.ts";
 
 /** What a running turn does, in a few words. */
@@ -153,17 +153,29 @@ function tell(chat: Chat, ids: readonly string[]): Told {
   const loud = found.filter((call) => isLoud(call, asked)).map(({ call }) => call);
   const quiet = ids.filter((id) => id !== "" && !loud.includes(id));
   const [only] = quiet.length === 1 ? found.filter(({ call }) => call === quiet[0]) : [];
-  const counts = new Map<string, number>();
+  const kinds = new Map<string, number>();
   for (const id of quiet) {
     const call = chat.calls.value.get(id);
     const kind = call?.child ? "child" : call?.effect;
     const word = tMaybe(`steps.${kind}`) ?? t("steps.other");
-    counts.set(word, (counts.get(word) ?? 0) + 1);
+    count(kinds, word);
   }
-  const words = only
-    ? visible(only.title)
-    : [...counts].map(([word, count]) => `${word} ${count}`).join(" · ");
+  // They stand below in the same words, so the line must not be read as them.
+  const bad = new Map<string, number>();
+  for (const call of quiet.length > 0 ? found.filter(isBad) : []) {
+    count(bad, call.status === "completed" ? t("call.failed") : statusText(call));
+  }
+  const did = only ? [visible(only.title)] : listed(kinds);
+  const words = [...did, ...listed(bad)].join(" · ");
   return { loud, words, took: spanOf(found) };
+}
+
+function count(counts: Map<string, number>, word: string): void {
+  counts.set(word, (counts.get(word) ?? 0) + 1);
+}
+
+function listed(counts: ReadonlyMap<string, number>): string[] {
+  return [...counts].map(([word, times]) => `${word} ${times}`);
 }
 
 /** Whether it failed, or somebody is waited for. */

@@ -6,7 +6,7 @@ import { formatSpan, leftMs } from "../../core/time.ts";
 import { visible } from "../../core/visible.ts";
 import type { SessionView } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
-import { watchLocalModel } from "../../state/local_model.ts";
+import { localModel, watchLocalModel } from "../../state/local_model.ts";
 import { useNow } from "../hooks/useNow.ts";
 import { localText } from "./LocalLine.tsx";
 
@@ -27,6 +27,17 @@ function runningOf({ open_calls }: SessionView): string {
   return visible(open_calls.findLast(({ status }) => status === "in_progress")?.title ?? "");
 }
 
+/** Waits during which the server's own model works for this turn. */
+const OWN_WAITS = ["model_loading", "reading"];
+
+/** What the server's own model does for this turn; nothing while a person or a tool is waited for. */
+function localOf(view: SessionView, running: string): string {
+  const { permissions, questions, waiting } = view;
+  const waits = permissions.length + questions.length > 0;
+  if (running || waits || (waiting && !OWN_WAITS.includes(waiting.reason))) return "";
+  return localText();
+}
+
 /** The words of it: what the turn does, for how long, and what runs for it. */
 export function WorkingWords({ chat }: { chat: Chat }) {
   const turn = chat.turn.value;
@@ -39,20 +50,23 @@ export function WorkingWords({ chat }: { chat: Chat }) {
   useEffect(() => (busy ? watchLocalModel(model) : undefined), [busy, model]);
   if (!turn) return null;
   const elapsed = now + chat.clockAheadMs.value - Date.parse(turn.started);
-  const coming = view.waiting?.reason === "model_loading";
   const isStopping = chat.stopping.value === turn.id;
   const running = isStopping ? "" : runningOf(view);
-  // What a tool does is no news of the model.
-  const local = running ? "" : localText();
+  const local = isStopping ? "" : localOf(view, running);
+  // How far the model is says more than that it works.
+  const leads =
+    local && (view.waiting?.reason === "model_loading" || localModel.value?.state === "reading");
+  const last = view.calls.at(-1);
+  const done = local && last?.turn === turn.id ? visible(last.title) : "";
   return (
     <>
       <span class="ring" aria-hidden="true" />
-      <span>{isStopping ? t("turn.stopping") : (coming && local) || activity}</span>
+      <span>{isStopping ? t("turn.stopping") : leads ? local : activity}</span>
       <span class="quiet" aria-hidden="true">
         · {formatSpan(elapsed)}
       </span>
-      {local && !coming && <span class="quiet">· {local}</span>}
-      {running && <span class="activity-now">· {running}</span>}
+      {local && !leads && <span class="quiet">· {local}</span>}
+      {(running || done) && <span class="activity-now">· {running || done}</span>}
     </>
   );
 }

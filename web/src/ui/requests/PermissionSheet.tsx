@@ -129,12 +129,6 @@ function Answers({ answering, focused }: { answering: Answering; focused: boolea
         const Way = option.id === ALWAYS ? AlwaysMenu : AnswerButton;
         return (
           <>
-            <Way
-              key={option.id}
-              option={option}
-              disabled={!live || isBlocked(option, answering)}
-              onClick={() => answer(option.id, isDeny ? note.trim() : "")}
-            />
             {isDeny && (
               <div class="field">
                 <input
@@ -147,6 +141,12 @@ function Answers({ answering, focused }: { answering: Answering; focused: boolea
                 />
               </div>
             )}
+            <Way
+              key={option.id}
+              option={option}
+              disabled={!live || isBlocked(option, answering)}
+              onClick={() => answer(option.id, isDeny ? note.trim() : "")}
+            />
           </>
         );
       })}

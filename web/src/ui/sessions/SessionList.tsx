@@ -41,7 +41,8 @@ export function SessionList({ onPick }: { onPick: () => void }) {
   const [sought, setSought] = useState("");
   const [archived, setArchived] = useState(false);
   const found = useFound(sought.trim(), archived);
-  const isAll = sought.trim() === "" && !archived;
+  const isSought = sought.trim() !== "";
+  const isAll = !isSought && !archived;
   const rows = (isAll ? sessions.value : found === "failed" ? [] : (found ?? [])).filter(
     ({ id }) => !leaving.value.has(id),
   );
@@ -64,7 +65,7 @@ export function SessionList({ onPick }: { onPick: () => void }) {
         />
       </div>
       <div class="sessions-scroll">
-        {rows.length === 0 && <NoRows found={isAll ? undefined : found} />}
+        {rows.length === 0 && <NoRows found={isAll ? undefined : found} sought={isSought} />}
         {groups.map((group) => (
           <RowGroup
             key={group}
@@ -121,11 +122,12 @@ function Leaving() {
   );
 }
 
-function NoRows({ found }: { found: Found | undefined }) {
+function NoRows({ found, sought }: { found: Found | undefined; sought: boolean }) {
   const state = found === undefined ? listState.value : (found ?? "loading");
   if (state === "loading") return <p class="quiet">{t("chat.loading")}</p>;
   if (state !== "failed") {
-    return <p class="quiet">{t(found === undefined ? "sessions.none" : "palette.none")}</p>;
+    const none = found === undefined ? "sessions.none" : "sessions.archived.none";
+    return <p class="quiet">{t(sought ? "palette.none" : none)}</p>;
   }
   return (
     <p class="quiet">
@@ -188,7 +190,7 @@ function Row({ row, now, onPick }: RowProps) {
       <span class="session-title">{visibleName(row.title ?? "") || t("sessions.untitled")}</span>
       {row.last_line && <span class="session-last">{visibleName(row.last_line)}</span>}
       <span class="session-meta">
-        {isNew && <span class="dot unread">{t("chat.latest")}</span>}
+        {isNew && <span class="dot unread">{t("sessions.unread")}</span>}
         {state && <span class={`dot ${state}`}>{t(`group.${state}`)}</span>}
         <span>{formatWhen(row.updated, now, localeNow())}</span>
       </span>

@@ -16,7 +16,8 @@ const MEASURES: [Measure, Word][] = [
 /** What was used and what it cost, by day and by model. */
 export function UsageSection() {
   const [span, setSpan] = useState<(typeof SPANS)[number]>("30");
-  const [measure, setMeasure] = useState<Measure>("cost");
+  const [chosen, setMeasure] = useState<Measure | null>(null);
+  const measure = chosen ?? tellingMeasure(usage.value);
   const load = (): void => void loadUsage(Number(span), Date.now());
   useEffect(load, [span]);
   return (
@@ -42,6 +43,12 @@ export function UsageSection() {
       </Loading>
     </>
   );
+}
+
+/** What bars show unasked: the cost, unless only tokens have something to show. */
+function tellingMeasure(load: typeof usage.value): Measure {
+  const total = load.state === "ready" ? load.value.days.total : null;
+  return total && !total.cost && tokensOf(total) > 0 ? "tokens" : "cost";
 }
 
 function Reports({ reports, measure }: { reports: UsageReports; measure: Measure }) {

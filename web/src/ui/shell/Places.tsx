@@ -1,6 +1,7 @@
 import "../../core/words.later.ts";
 import { t, type Word } from "../../core/i18n.ts";
 import { chat } from "../../state/chat.ts";
+import { openRequests } from "../../state/open_requests.ts";
 import { type Route, route } from "../../state/router.ts";
 import { Icon } from "../base/Icon.tsx";
 import { LATER_ICONS } from "../base/icons.later.ts";
@@ -24,11 +25,10 @@ const BESIDE: Place[] = [
 
 /** The ways to the pages: tabs below on a phone, links in the sidebar where the list of chats is. */
 export function Places({ wide = false }: { wide?: boolean }) {
-  const waiting = chat.value ? chat.value.permissions.value.length : 0;
   return (
     <nav class={wide ? "places" : "tabs"} aria-label={t("place.label")}>
       {(wide ? BESIDE : [CHAT, ...BESIDE]).map((place) => (
-        <Way key={place.word} place={place} waiting={place === CHAT ? waiting : 0} />
+        <Way key={place.word} place={place} waiting={place === CHAT ? openRequests.value : 0} />
       ))}
     </nav>
   );
