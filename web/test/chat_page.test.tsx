@@ -333,7 +333,7 @@ test("while the built-in model is fetched, reads and writes, the working line sa
   expect(line()).toMatch(/^Model reading: 40 %· [\d:]+· Look c1$/);
   state = { state: "writing", tokens_s: 9.3 };
   await on.screen.settle(2000);
-  expect(line()).toContain("9.3 tokens/s");
+  expect(line()).toMatch(/9\.3 tokens\/s$/);
   await on.screen.happen(REQUEST);
   expect(line()).toMatch(/^Waiting for you· [\d:]+$/);
   const answer = { permission: "prm_1", option: "deny", by: "ada" };

@@ -57,7 +57,7 @@ export function WorkingWords({ chat }: { chat: Chat }) {
   const leads =
     local && (view.waiting?.reason === "model_loading" || localModel.value?.state === "reading");
   const last = view.calls.at(-1);
-  const done = local && last?.turn === turn.id ? visible(last.title) : "";
+  const done = leads && last?.turn === turn.id ? visible(last.title) : "";
   return (
     <>
       <span class="ring" aria-hidden="true" />
