@@ -25,6 +25,16 @@ async function tap(at = 0): Promise<void> {
 }
 
 describe("a turn that is over", () => {
+  test("tells no more of a thought without an end than its head, and nothing hidden in it", async () => {
+    const endless = `  a\u202eb ${"x".repeat(100_000)}`;
+    await on.screen.show({
+      messages: [ASKED, message(2, "assistant", [thought(endless), words("So.")])],
+    });
+    const first = on.screen.text(".thinking-first");
+    expect(first.length).toBeLessThan(220);
+    expect(first).not.toContain("\u202e");
+  });
+
   const SIX: Partial<SessionView> = {
     messages: [
       ASKED,

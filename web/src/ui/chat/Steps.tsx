@@ -2,7 +2,7 @@ import { computed } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { t, tMaybe } from "../../core/i18n.ts";
 import { formatDuration } from "../../core/time.ts";
-import { visible } from "../../core/visible.ts";
+import { visible, visibleName } from "../../core/visible.ts";
 import type { Block, CallView, Thinking } from "../../protocol/types.gen.ts";
 import type { Chat } from "../../state/chat.ts";
 import { Icon } from "../base/Icon.tsx";
@@ -118,8 +118,11 @@ function Written({ chat, id }: { chat: Chat; id: string }) {
   );
 }
 
+/** A thought's first line may be as long as the thought. */
+const FIRST_CHARS = 200;
+
 function firstLine({ text }: Thinking): string {
-  return text.trim().split("\n", 1)[0] ?? "";
+  return visibleName(text.trimStart().slice(0, FIRST_CHARS).split("\n", 1)[0] ?? "");
 }
 
 function ThinkingRow({ block, bare = false }: { block: Thinking; bare?: boolean }) {
