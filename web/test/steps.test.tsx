@@ -30,7 +30,7 @@ describe("a turn that is over", () => {
     await on.screen.show({
       messages: [ASKED, message(2, "assistant", [thought(endless), words("So.")])],
     });
-    const first = on.screen.text(".thinking-first");
+    const first = on.screen.text(".thinking-first") ?? "";
     expect(first.length).toBeLessThan(220);
     expect(first).not.toContain("\u202e");
   });

@@ -1,6 +1,5 @@
 /** Signing in and out. */
 
-import { t } from "../core/i18n.ts";
 import { ApiFault, call } from "../platform/api.ts";
 import { access, askWho, ended, identity, signOut, whose } from "./account.ts";
 import { leaveAll } from "./sessions.ts";
@@ -43,7 +42,7 @@ async function enter(user: string | null): Promise<void> {
   ended.value = false;
   const before = whose();
   await askWho();
-  if (access.peek() === "out") throw new ApiFault("no_cookies", t("gate.cookies"));
+  if (access.peek() === "out") throw new ApiFault("no_cookies", "");
   writeSetting("left", null);
   writeSetting("user", user);
   writeSetting("server_name", identity.peek()?.server_name ?? null);

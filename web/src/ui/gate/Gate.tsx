@@ -123,6 +123,7 @@ async function faultOf(request: Promise<void>): Promise<ApiFault | null> {
 
 function problemOf({ code, message }: ApiFault, wrong: Word): string {
   if (code === "unauthorized") return t(wrong);
+  if (code === "no_cookies") return t("gate.cookies");
   return code === "network" || code === "timeout" ? t("gate.offline") : message;
 }
 
