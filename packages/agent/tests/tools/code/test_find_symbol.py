@@ -1,6 +1,7 @@
 """The tool `find_symbol` and the index behind it."""
 
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -171,13 +172,21 @@ async def test_a_text_that_ends_the_parser_is_left_out_and_the_others_are_found(
 async def test_a_text_that_the_parser_never_ends_is_left_out_and_the_others_are_found(
     ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(symbol_index, "_BATCH_S", 4.0)
+    codes: list[int | None] = []
+
+    async def watched(argv: tuple[str, ...], *, stdin: bytes, timeout_s: float) -> ChildEnd:
+        end = await run_child(argv, stdin=stdin, timeout_s=timeout_s)
+        codes.append(end.code)
+        return end
+
+    monkeypatch.setattr(f"{symbol_index.__name__}.run_child", watched)
     endless = "a<" * 400_000  # the grammar asks nobody whether it is late
     files = {"a.py": "def a1(): pass\n", "B.java": endless, "c.py": "def c1(): pass\n"}
     text = await ask(MemoryContext(MemoryWorkspace(files)), find_symbol, name="?1")
     found = {line.partition(" ")[0] for line in text.splitlines()}
     assert {"a.py:1-1", "c.py:1-1"} <= found
     assert "too slow to parse: B.java]" in text
+    assert -signal.SIGALRM in codes  # by itself, long before its batch is given up
 
 
 async def test_files_over_the_bound_are_named_and_not_read(ask: Any) -> None:

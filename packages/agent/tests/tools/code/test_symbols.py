@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable
 from importlib import import_module
+from itertools import count
 from typing import Any, Final
 
 import pytest
@@ -239,6 +240,25 @@ def test_broken_python_without_a_grammar_gives_the_lines_that_define() -> None:
     )
 
 
+@pytest.mark.parametrize("late_at", [1, 50, 500])
+@pytest.mark.parametrize(
+    ("language", "long", "short"),
+    [
+        ("python", b"def alpha(): pass\n", b"def beta(): pass\n"),
+        ("java", b"class A { void a() {} }\n", b"class Beta { void beta() {} }\n"),
+        ("go", b"func a() {}\n", b"package p\nfunc beta() {}\n"),
+    ],
+    ids=["python", "java", "go"],
+)
+def test_a_text_that_was_late_is_not_gone_on_with_in_the_next_one(
+    language: str, long: bytes, short: bytes, late_at: int
+) -> None:
+    asked = count()
+    with pytest.raises(TimeoutError):
+        symbols(language, long * 60_000, late=lambda: next(asked) >= late_at)
+    assert {symbol.name.lower() for symbol in symbols(language, short)} == {"beta"}
+
+
 def _late(after_s: float) -> Callable[[], bool]:
     end = time.monotonic() + after_s
     return lambda: time.monotonic() > end
@@ -261,16 +281,26 @@ HOSTILE: Final = {
 }
 
 
+ENDLESS: Final = {("java", "less than")}
+"""What a grammar may never end, asking no time: its process ends with it (test_find_symbol)."""
+ODD: Final = [
+    pytest.param(language, text, id=f"{name}-{language}")
+    for name, text in HOSTILE.items()
+    for language in GRAMMARS
+    if (language, name) not in ENDLESS
+]
+
+
 @pytest.mark.wide
-@pytest.mark.parametrize("language", GRAMMARS)
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_odd_texts_end_or_are_late_and_name_nothing_endless(language: str, text: bytes) -> None:
-    # Of long ones some grammars never end nor ask for the time: their process is ended then.
+@pytest.mark.parametrize(("language", "text"), ODD)
+def test_odd_texts_end_in_time(language: str, text: bytes) -> None:
+    begin = time.thread_time()
     try:
-        found = symbols(language, text[:20_000], late=_late(0.3))
+        found = symbols(language, text, late=_late(0.3))
     except TimeoutError:
         found = ()
     assert all(len(symbol.name) <= 200 and len(symbol.container) <= 200 for symbol in found)
+    assert time.thread_time() - begin < 5.0
 
 
 @pytest.mark.wide

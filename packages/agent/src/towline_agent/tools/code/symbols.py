@@ -91,6 +91,7 @@ def symbols(
     try:
         tree = parser.parse(read, progress_callback=stop)
     except ValueError as error:
+        parser.reset()  # or it would go on with this text in the middle of the next one
         raise TimeoutError from error
     walk = _Walk(grammar, source, tree.walk(), late)
     found = tuple(walk.run())
