@@ -7,6 +7,14 @@ const PROMPTS = `/api/sessions/${SESSION}/prompts`;
 
 const on = useChatScreen();
 
+/** The log tells the first prompt that was sent. */
+async function admit(text: string): Promise<void> {
+  const key = on.screen.server.to(PROMPTS)[0]?.headers.get("idempotency-key") ?? "";
+  const content = [{ type: "text", text } as const];
+  await on.screen.happen({ type: "prompt_admitted", prompt: "pmt_1", content, when: "auto", key });
+  await on.screen.settle();
+}
+
 describe("the composer", () => {
   const accepted = (): Response => json({ prompt: "pmt_1", session: SESSION }, 202);
 
@@ -22,16 +30,7 @@ describe("the composer", () => {
     expect(sent?.body).toEqual({ content: [{ type: "text", text: "Hello there" }], when: "auto" });
     expect(drafts.read(SESSION)).toBe("");
     expect(on.screen.field.value).toBe("");
-    const key = sent?.headers.get("idempotency-key") ?? "";
-    const content = [{ type: "text", text: "Hello there" } as const];
-    await on.screen.happen({
-      type: "prompt_admitted",
-      prompt: "pmt_1",
-      content,
-      when: "auto",
-      key,
-    });
-    await on.screen.settle();
+    await admit("Hello there");
     expect(outbox.value).toEqual([]);
     expect(on.screen.place.querySelectorAll("article.user")).toHaveLength(1);
   });
@@ -44,16 +43,7 @@ describe("the composer", () => {
     on.screen.button("Send").click();
     await on.screen.settle();
     expect(drafts.read(SESSION)).toBe("Hello");
-    const key = on.screen.server.to(PROMPTS)[0]?.headers.get("idempotency-key") ?? "";
-    const content = [{ type: "text", text: "Hello" } as const];
-    await on.screen.happen({
-      type: "prompt_admitted",
-      prompt: "pmt_1",
-      content,
-      when: "auto",
-      key,
-    });
-    await on.screen.settle();
+    await admit("Hello");
     expect(drafts.read(SESSION)).toBe("");
   });
 

@@ -3,18 +3,7 @@ import hljs from "highlight.js/lib/core";
 import pythonOfLibrary from "highlight.js/lib/languages/python";
 import { expect, test } from "vitest";
 import { colourBy, type Grammar } from "../src/md/colouring.ts";
-import {
-  bash,
-  common,
-  css,
-  diff,
-  markdown,
-  pairs,
-  python,
-  sql,
-  typescript,
-  xml,
-} from "../src/md/grammars.ts";
+import * as grammars from "../src/md/grammars.ts";
 import { colourCode } from "../src/md/highlight.ts";
 import { colour } from "../src/md/languages.ts";
 import { buildCode } from "../src/md/render.ts";
@@ -113,8 +102,7 @@ test.each([
   expect([...host.querySelectorAll("span")].map((span) => span.textContent)).toEqual(parts);
 });
 
-const GRAMMARS = { bash, common, css, diff, markdown, pairs, python, sql, typescript, xml };
-
+const GRAMMARS = { ...grammars };
 const SAMPLES: Record<keyof typeof GRAMMARS, string> = {
   bash: `#!/bin/sh\nfor f in *.txt; do echo "$f \${#f} $(wc -l < "$f")" 'a'; done # OPTIMIZE: all\ncat <<'EOF' > out\nif $x\nEOF\nexport A=1`,
   common: `#include <a.h>\n/* NOTE: more */ pub fn f(x: &'a str) -> u8 { return g("\\"b", 0x1f, -2.5e3); } # n`,

@@ -111,11 +111,13 @@ describe("under an answer", () => {
     on.screen.server.on(`POST ${TURN}/revert`, () =>
       problem(422, "rejected", { reason: "turn_gone" }),
     );
-    await on.screen.happen({ type: "reverted", to_turn: "trn_1" });
     await on.screen.press("Undo", sheet);
     await on.screen.settle();
-    expect(sheet.querySelector("[role=alert]")).toBeNull();
-    expect(sheet.querySelector(".undo")?.textContent).not.toContain("It is gone");
+    expect(sheet.querySelector(".undo [role=alert]")?.textContent).toContain("It is gone");
+    await on.screen.happen({ type: "reverted", to_turn: "trn_1" });
+    await on.screen.happen({ type: "files_reverted", turn: "trn_1", files: ["app.py", "new.bin"] });
+    expect(sheet.querySelector(".undo [role=alert]")).toBeNull();
+    expect(sheet.querySelector(".undo")?.textContent).toContain("2 put back.");
   });
 
   test("a branch goes to the new session", async () => {

@@ -1,32 +1,10 @@
 /** The highlighter and its languages: a chunk of its own. */
 
 import { colourBy, type Grammar } from "./colouring.ts";
-import {
-  bash,
-  common,
-  css,
-  diff,
-  markdown,
-  pairs,
-  python,
-  sql,
-  typescript,
-  xml,
-} from "./grammars.ts";
+import * as grammars from "./grammars.ts";
 
 /** Each language by its grammar. */
-const LANGUAGES: Record<string, () => Grammar> = {
-  bash,
-  common,
-  css,
-  diff,
-  markdown,
-  pairs,
-  python,
-  sql,
-  typescript,
-  xml,
-};
+const LANGUAGES: Record<string, () => Grammar> = { ...grammars };
 
 /** Other names, and languages that one of these grammars colours well enough. */
 const ALSO: Record<string, string[]> = {

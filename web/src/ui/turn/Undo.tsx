@@ -20,6 +20,7 @@ export function Undo({ chat, turn, onBack, onClose }: UndoProps) {
   const [busy, setBusy] = useState(false);
   const [done, setDone] = useState<TurnReverted | null>(null);
   const [complaint, setComplaint] = useState("");
+  const [since, setSince] = useState(0);
   // One key for one wish: a second tap, or a tap after a lost answer, asks for the same thing.
   const keys = useRef<Record<string, string>>({});
   const undo = async (skip_conflicts: boolean): Promise<void> => {
@@ -31,15 +32,13 @@ export function Undo({ chat, turn, onBack, onClose }: UndoProps) {
     keys.current[wish] ??= newKey();
     const key = keys.current[wish];
     const said = deliver("revert_turn", { path, key, body });
-    const problem = await complaintOf(said.then(setDone));
-    // A crash may have cut its answer off: the talk tells that it is done.
-    const isBack = chat.messages.peek().some((one) => one.turn === turn && one.undone);
-    if (problem !== null && isBack) setDone({ turn, conversation: true });
-    else setComplaint(problem ?? "");
+    setSince(chat.current.peek().seq);
+    setComplaint((await complaintOf(said.then(setDone))) ?? "");
     setBusy(false);
   };
-  if (done) {
-    return <Outcome done={done} busy={busy} onOthers={() => void undo(true)} onClose={onClose} />;
+  const known = done ?? (complaint ? toldOf(chat, turn, since) : null);
+  if (known) {
+    return <Outcome done={known} busy={busy} onOthers={() => void undo(true)} onClose={onClose} />;
   }
   return (
     <section class="undo" aria-label={t("turn.undo.do")}>
@@ -65,6 +64,15 @@ export function Undo({ chat, turn, onBack, onClose }: UndoProps) {
       </div>
     </section>
   );
+}
+
+/** What the talk tells of it: a crash may cut off the answer to an undo that is done all the same. */
+function toldOf(chat: Chat, turn: string, since: number): TurnReverted | null {
+  const mark = chat.messages.value.findLast(
+    (one) => one.seq > since && one.mark?.text === turn && one.mark.kind.endsWith("reverted"),
+  )?.mark;
+  if (!mark) return null;
+  return { turn, reverted: mark.files, unkept: mark.not_reverted };
 }
 
 interface OutcomeProps {
