@@ -154,4 +154,6 @@ def test_the_test_of_a_real_server_that_the_page_shows_passes(tmp_path: Path) ->
         async with asyncio.timeout(60):
             await names["test_a_note_is_asked_for_and_made"](tmp_path)
 
+    assert names["notes"] == []
     asyncio.run(run_bounded())
+    assert names["notes"] == ["lemons"]  # by the tool that the real server ran
