@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from towline_agent.consent import CHANGED, find_changed, seek_consent
@@ -18,7 +19,6 @@ from towline_agent.tools.tool import Look, Tool, ToolOutput
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import (
     CallId,
-    Event,
     FilesChanged,
     Preview,
     Process,
@@ -90,7 +90,10 @@ async def run_calls(
         AbortTurn: A tool ends the turn (A4.59); all calls have ended.
     """
     spent = spent or Spent()
-    lives = [_Life(plan, host, call, journal.get(call.id), cut_by_length, spent) for call in calls]
+    cap = result_cap(plan.provider.model.window)
+    lives = [
+        _Life(plan, host, call, journal.get(call.id), cut_by_length, spent, cap) for call in calls
+    ]
     for life in lives:
         life.propose()  # all of them, before anything can be cut: what is proposed is ended below
     together = [life for life in lives if life.effect == "read"]
@@ -144,6 +147,15 @@ async def _run_in_turn(gate: asyncio.Semaphore, life: "_Life") -> None:
 class _Life:
     """One call from its proposal to its end. Serves the tool as its context."""
 
+    bases: Mapping[str, str] = MappingProxyType({})
+    _bill: Spent | None = None  # what was used for it elsewhere
+    _started_s: float | None = None
+    _running = False
+    _withdrawn: str | None = None
+    _ended = False
+    _written = 0
+    _abort: AbortTurn | None = None
+
     def __init__(
         self,
         plan: Plan,
@@ -152,14 +164,15 @@ class _Life:
         record: CallRecord | None,
         cut_by_length: bool,
         spent: Spent,
+        cap: int,
     ) -> None:
         self.call = call.id
         self.workspace: Workspace = plan.workspace
         self.state = plan.state
-        self.bases: Mapping[str, str] = {}
-        self.result_limit = result_cap(plan.provider.model.window)
+        self.result_limit = cap
         self._plan = plan
         self._host = host
+        self._emit = host.emit
         self._call = call
         self._record = record or CallRecord(call=call.id)
         self._tool = plan.tools.get(call.name)
@@ -168,18 +181,11 @@ class _Life:
         self.together = self._tool is not None and self._tool.together
         """Whether it runs beside others of its kind."""
         self._spent = spent
-        self._bill: Spent | None = None  # what was used for it elsewhere
         self._arguments: dict[str, Any] = {}
         self._title = call.name
         self._subject = call.arguments
         self._preview = Preview(kind="text", text=call.arguments)
         self._refusal = self._check(cut_by_length)
-        self._started_s: float | None = None
-        self._running = False
-        self._withdrawn: str | None = None
-        self._ended = False
-        self._written = 0
-        self._abort: AbortTurn | None = None
 
     def propose(self) -> None:
         """Say what the model asked for."""
@@ -205,7 +211,7 @@ class _Life:
             self._end("failed", self._refusal)
             return
         assert self._tool is not None
-        look = await self._look(self._tool)
+        look = self._shown() if self._tool.look is None else await self._look(self._tool)
         if look is None or not await self._permit(self._tool, look):
             return
         if not look.bases or await self._is_as_seen(self._tool, look):
@@ -303,10 +309,13 @@ class _Life:
         if tool.preview is not None:
             self._preview = tool.preview(arguments)
 
+    def _shown(self) -> Look:
+        """What the arguments alone say that the call would do."""
+        return Look(parts=(Part(subject=self._subject),), preview=self._preview)
+
     async def _look(self, tool: Tool) -> Look | None:
         """Learn what the call would do, before anybody decides on it; `None` when it has ended."""
-        if tool.look is None:
-            return Look(parts=(Part(subject=self._subject),), preview=self._preview)
+        assert tool.look is not None
         look = await self._guard(tool, tool.look(self, self._arguments), _LOOK_S)
         if look is not None:
             self._preview = look.preview or self._preview
@@ -431,9 +440,6 @@ class _Life:
             return ()
         file = self._plan.keep(whole, f"{self._call.id}-output.txt")
         return () if file is None else (file,)
-
-    def _emit(self, event: Event) -> None:
-        self._host.emit(event)
 
 
 def _repeatable(tool: Tool | None) -> bool:

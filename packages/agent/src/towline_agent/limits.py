@@ -5,7 +5,7 @@ import math
 import re
 from types import TracebackType
 from typing import Final, Self
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import msgspec
 
@@ -211,11 +211,19 @@ class _Watch:
 _watches: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Watch]] = WeakKeyDictionary()
 
 
+_latest: tuple[ref[asyncio.AbstractEventLoop] | None, _Watch | None] = (None, None)
+"""The loop that asked last, which is nearly always the one that asks next, and its watch."""
+
+
 def _watch_of(loop: asyncio.AbstractEventLoop) -> _Watch:
-    found = _watches.get(loop)
-    if found is None:
-        found = _watches[loop] = _Watch()
-    return found
+    global _latest  # one pair, so that threads never see half of it
+    known, watch = _latest
+    if watch is None or known is None or known() is not loop:
+        watch = _watches.get(loop)
+        if watch is None:
+            watch = _watches[loop] = _Watch()
+        _latest = ref(loop), watch
+    return watch
 
 
 def result_cap(window: int | None) -> int:
@@ -231,7 +239,10 @@ def cut_result(content: tuple[ResultBlock, ...], cap: int) -> tuple[ResultBlock,
     The end of an output often holds the error, so it is never cut alone. The cap holds for the text
     of all blocks together; other blocks stay.
     """
-    total = sum(len(block.text) for block in content if isinstance(block, Text))
+    total = 0
+    for block in content:
+        if isinstance(block, Text):
+            total += len(block.text)
     if total <= cap:
         return content
     keep = max(0, cap - _MARKER_CHARS)

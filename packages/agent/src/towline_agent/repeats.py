@@ -18,8 +18,8 @@ _KEPT_CHARS: Final = 2_000
 _OWN: Final = "<system-reminder>"
 """How words of ours begin; nobody said them, so they begin nothing anew (R51)."""
 
-_Step = dict[tuple[str, str], tuple[Any, ...]]
-"""What was called in a step, and what it came to; the same call twice counts once."""
+_Call = tuple[str, str]
+"""A tool's name, and its arguments in one form for all that say the same."""
 
 
 class Repeat(msgspec.Struct, frozen=True):
@@ -68,27 +68,25 @@ def find_repeat(messages: tuple[Message, ...]) -> Repeat | None:
     Args:
         messages: The conversation, every call with its result.
     """
-    last: _Step | None = None
-    times = same = 0
-    results: dict[CallId, ToolResult] = {}
+    row: list[Message] = []  # of steps with the same calls, the last one first
+    calls: set[_Call] = set()
+    results: list[Message] = []
     for message in reversed(messages):
-        if message.role == "user" and not _is_ours(message):
+        if message.role == "assistant":
+            asked = _calls_of(message)
+            if row and asked and asked != calls:
+                break
+            if asked:
+                calls = asked
+                row.append(message)
+        elif message.role == "tool":
+            results.append(message)
+        elif message.role == "user" and not _is_ours(message):
             break
-        for block in message.content if message.role == "tool" else ():
-            if type(block) is ToolResult:
-                results[block.call] = block
-        step = _read_step(message, results) if message.role == "assistant" else None
-        if not step:
-            continue
-        last = last or step
-        if step.keys() != last.keys():
-            break
-        if same == times and step == last:
-            same += 1
-        times += 1
-    if last is None:
+    if not row:
         return None
-    return Repeat(", ".join(sorted({name for name, _ in last})), times, same)
+    same = 1 if len(row) == 1 else _count_same(row, results)
+    return Repeat(", ".join(sorted({name for name, _ in calls})), len(row), same)
 
 
 def _is_ours(message: Message) -> bool:
@@ -98,8 +96,32 @@ def _is_ours(message: Message) -> bool:
     return True
 
 
-def _read_step(message: Message, results: dict[CallId, ToolResult]) -> _Step:
-    step: _Step = {}
+def _calls_of(message: Message) -> set[_Call]:
+    """What a step called; the same call twice counts once."""
+    return {
+        (block.name, _canonical(block.arguments))
+        for block in message.content
+        if type(block) is ToolCall
+    }
+
+
+def _count_same(row: list[Message], results: list[Message]) -> int:
+    """How many steps of a row, from its first on, came to the same."""
+    found: dict[CallId, ToolResult] = {}
+    for message in results:
+        for block in message.content:
+            if type(block) is ToolResult:
+                found[block.call] = block
+    first = _came_to(row[0], found)
+    same = 1
+    while same < len(row) and _came_to(row[same], found) == first:
+        same += 1
+    return same
+
+
+def _came_to(message: Message, results: dict[CallId, ToolResult]) -> dict[_Call, tuple[Any, ...]]:
+    """The result of each call of a step."""
+    step: dict[_Call, tuple[Any, ...]] = {}
     for block in message.content:
         if type(block) is ToolCall:
             result = results.get(block.id)

@@ -26,6 +26,43 @@ def test_any_object_is_read_as_it_was_written(value: dict[str, object]) -> None:
     assert parse_arguments(json.dumps(value)) == value
 
 
+NUMBERS = st.sampled_from(["1", "-0", "1.0", "1e3", "0.10", "9" * 25, "1e999", "NaN", "01"])
+TEXTS = st.sampled_from(
+    ['"a"', '"b c"', '"a "', '"\\u0061"', '"\\ud83d"', '"\\n"', '"\t"', '"\u2028"', '"\ud83d"']
+)
+
+
+def _object(pairs: list[tuple[str, str]], joint: str) -> str:
+    return f"{{{joint.join(f'{key}:{value}' for key, value in pairs)}}}"
+
+
+def _objects(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """The text of an object whose keys may stand there twice."""
+    pairs = st.lists(st.tuples(TEXTS, inner), max_size=3)
+    return st.builds(_object, pairs, st.sampled_from([",", ", "]))
+
+
+@pytest.mark.rules("A4.13", "R17")
+@given(
+    _objects(
+        st.recursive(
+            NUMBERS | TEXTS | st.sampled_from(["null", "true"]),
+            lambda inner: _objects(inner) | st.builds("[{} , {}]".format, inner, inner),
+            max_leaves=4,
+        )
+    )
+)
+def test_a_short_text_is_read_as_strictly_as_a_long_one(text: str) -> None:
+    assert _outcome(text) == _outcome(text + " " * 300)
+
+
+def _outcome(text: str) -> str:
+    try:
+        return repr(parse_arguments(text))
+    except ToolInputInvalid as error:
+        return error.message.partition(" at character")[0]
+
+
 @pytest.mark.rules("R19")
 @pytest.mark.parametrize("text", ["", "  \n", "null", " null ", "{}"])
 def test_nothing_means_no_arguments(text: str) -> None:

@@ -161,12 +161,12 @@ def strip_private(blocks: tuple[Block, ...]) -> tuple[tuple[Block, ...], tuple[P
     public: list[Block] = []
     private: list[Private] = []
     for place, block in enumerate(blocks):
-        if type(block) is Thinking and block.signature is not None:
-            private.append(Private(block=place, signature=block.signature))
-            public.append(Thinking(text=block.text, redacted=block.redacted))
-        elif type(block) is ToolCall and (block.wire_id, block.signature) != (None, None):
+        if type(block) is ToolCall and not (block.wire_id is None and block.signature is None):
             private.append(Private(block=place, signature=block.signature, wire_id=block.wire_id))
             public.append(ToolCall(id=block.id, name=block.name, arguments=block.arguments))
+        elif type(block) is Thinking and block.signature is not None:
+            private.append(Private(block=place, signature=block.signature))
+            public.append(Thinking(text=block.text, redacted=block.redacted))
         elif type(block) is Opaque and block.raw is not None:
             private.append(Private(block=place, raw=block.raw))
             public.append(Opaque(dialect=block.dialect))
@@ -184,13 +184,14 @@ def restore_private(
     """
     if not private:
         return blocks
-    parts = {part.block: part for part in private}
-    return tuple(_restored(block, parts.get(place)) for place, block in enumerate(blocks))
+    restored = list(blocks)
+    for part in private:
+        if 0 <= part.block < len(restored):
+            restored[part.block] = _restored(restored[part.block], part)
+    return tuple(restored)
 
 
-def _restored(block: Block, part: Private | None) -> Block:
-    if part is None:
-        return block
+def _restored(block: Block, part: Private) -> Block:
     # Classes of msgspec make `match` cost three times as much.
     if type(block) is ToolCall:
         return ToolCall(

@@ -286,17 +286,19 @@ class Transcript:
 
     def _pair(self, entry: _Entry) -> Message:
         """The message of all results of an entry's calls; kept once each call has its own."""
-        results = Message("tool", tuple([self._result(call.id) for call in entry.calls]))
-        if all(call.id in self._results for call in entry.calls):
-            entry.results = results
-        return results
-
-    def _result(self, call: CallId) -> ToolResult:
-        found = self._results.get(call)
-        if found is not None:
-            return found
-        content: tuple[ResultBlock, ...] = (Text(text=INTERRUPTED),)
-        return ToolResult(call=call, content=content, is_error=True)
+        results: list[ToolResult] = []
+        whole = True
+        for call in entry.calls:
+            result = self._results.get(call.id)
+            if result is None:
+                whole = False
+                content: tuple[ResultBlock, ...] = (Text(text=INTERRUPTED),)
+                result = ToolResult(call=call.id, content=content, is_error=True)
+            results.append(result)
+        message = Message("tool", tuple(results))
+        if whole:
+            entry.results = message
+        return message
 
     def _compact(self, event: Compacted, _private: _Kept, _turn: _In) -> None:
         self._begin_anew()

@@ -1,5 +1,6 @@
 """May this call run? Decides without asking, or says that a person must (A5.44, A5.69)."""
 
+import functools
 from collections.abc import Sequence
 from typing import Final
 
@@ -67,10 +68,11 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def judge(case: Case) -> Verdict:
     """The verdict on a call: each part by itself, and the strictest wins (A5.65)."""
-    found = [(part, _judge_part(case, part)) for part in case.parts]
-    strictest = max(found, key=lambda item: _STRICTNESS[item[1].action])[1]
+    verdicts = [_judge_part(case, part) for part in case.parts]
+    strictest = functools.reduce(_stricter, verdicts)
     if strictest.action != "ask":
         return strictest
+    found = zip(case.parts, verdicts, strict=True)
     asking = [(part, verdict.reason) for part, verdict in found if verdict.action == "ask"]
     reasons = dict.fromkeys(reason for _, reason in asking)
     told = list(reasons)[:_REASONS_TOLD]

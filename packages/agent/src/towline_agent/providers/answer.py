@@ -202,8 +202,8 @@ class AnswerWriter:
 
     def add_arguments(self, call: OpenCall, text: str) -> None:
         """Add to a call's arguments; calls may come interleaved."""
-        self.room -= len(text)
-        if self.room < 0:
+        room = self.room = self.room - len(text)
+        if room < 0:
             return
         if self.mending:
             text, call.half = split_half(call.half + text)

@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any, Final, NoReturn, cast
 
+import msgspec
+
 from towline_agent.errors import ToolInputInvalid
 
 __all__ = ["NESTING_MAX", "parse_arguments"]
@@ -13,6 +15,11 @@ NESTING_MAX: Final = 100
 
 _AROUND: Final = 20
 """Characters shown on each side of the place where the text breaks."""
+
+
+_SHORT: Final = 200
+"""Characters up to which reading twice is faster than reading closely once."""
+_OBJECT: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class _Refused(ValueError):
@@ -29,6 +36,10 @@ def parse_arguments(text: str) -> dict[str, Any]:
         ToolInputInvalid: It is no JSON object, has text after its end, a key twice, a number that
             JSON has not, half a character, or too many levels. Nothing is guessed or mended (R17).
     """
+    if len(text) <= _SHORT:
+        plain = _read_plain(text)
+        if plain is not None:
+            return plain
     if not text.strip():
         return {}
     try:
@@ -49,6 +60,22 @@ def parse_arguments(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _invalid(f"a JSON object is expected, {_kind(value)} came")
     return cast("dict[str, Any]", value)
+
+
+def _read_plain(text: str) -> dict[str, Any] | None:
+    """The arguments as nearly all come; `None` for what wants a closer look.
+
+    What comes out again just as it went in, but for spaces, has lost nothing: no key stood there
+    twice, no number and no escape was read as another one.
+    """
+    try:
+        value = _OBJECT.decode(text)
+        again = msgspec.json.encode(value).decode()
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return None
+    if again != text and again.replace(" ", "") != text.replace(" ", ""):
+        return None
+    return value if text.count("{") + text.count("[") <= NESTING_MAX else None
 
 
 def _invalid(problem: str) -> ToolInputInvalid:

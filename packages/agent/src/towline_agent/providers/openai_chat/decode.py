@@ -92,20 +92,18 @@ class ChatDecoder:
         That is so after a finish reason too, since some send no `[DONE]`; the counts that may still
         come are told all the same (A2.7).
         """
-        data = event.data
         if self._done:
-            self._take_late(data)
-            return True
+            return self._take_late(event.data)
+        if self._finish:
+            return self._take_more(event)
+        data = event.data
         if event.event == "error":
-            self._break(body_error(self._peer, data))
-            return True
+            return self._take_error(data)
         read = self._read_chunk  # a call of it as a method would be slower
         try:
             chunk = read(data)
         except UNREADABLE:
             return self._take_odd(data)
-        if self._finish:
-            return self._take_more(chunk)
         for choice in chunk.choices or ():
             self._take_choice(choice)
         if chunk.usage or chunk.error or chunk.x_groq:
@@ -156,16 +154,31 @@ class ChatDecoder:
         """Whether the vendor said that this is the end (A3.9)."""
         return self._done or bool(self._finish)
 
-    def _take_more(self, chunk: Chunk) -> bool:
-        """A chunk behind a finish reason; with words it shows that this was no end of them."""
+    def _take_more(self, event: SseEvent) -> bool:
+        """What comes behind a finish reason; with words it shows that this was no end of them."""
+        data = event.data
+        if event.event == "error":
+            return self._take_error(data)
+        if data == _DONE:  # as `_take_odd` would find out by an exception
+            self._done = self._over = True
+            return True
+        try:
+            chunk = self._read_chunk(data)
+        except UNREADABLE:
+            return self._take_odd(data)
         room = self._answer.room
         self._take(chunk)
         return self._over or self._answer.room == room
 
-    def _take_late(self, data: bytes) -> None:
+    def _take_late(self, data: bytes) -> bool:
         """Data behind the end: of that only the counts matter."""
         with suppress(*UNREADABLE):
             self._take_usage(self._read_chunk(data))
+        return True
+
+    def _take_error(self, data: bytes) -> bool:
+        self._break(body_error(self._peer, data))
+        return True
 
     def _take_odd(self, data: bytes) -> bool:
         """Data that is no plain JSON: the end, a sign of life, halves of characters, or rubbish."""

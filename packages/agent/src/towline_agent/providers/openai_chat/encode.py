@@ -49,12 +49,14 @@ def encode_request(
         theirs = official or flags.completion_tokens
         body["max_completion_tokens" if theirs else "max_tokens"] = request.max_tokens
     body.update(_sampling(request, model, flags, notices))
-    body.update(_thinking(request, model, flags, notices))
+    if request.effort is not None or request.thinking_budget is not None:
+        body.update(_thinking(request, model, flags, notices))
     if "tools" in body and request.model.startswith(flags.no_effort_with_tools):
         if request.effort not in (None, "none"):
             notices.append(f"{request.model!r} takes tools here only without thinking first.")
         body["reasoning_effort"] = "none"
-    body.update(_output(request, flags, notices))
+    if request.output is not None:
+        body.update(_output(request, flags, notices))
     if request.cache_key and flags.cache_key:
         body["prompt_cache_key"] = request.cache_key
     if request.server_tools:
@@ -128,8 +130,6 @@ def _budget(request: Request, flags: ChatFlags, asked: _Json, notices: list[str]
 
 
 def _output(request: Request, flags: ChatFlags, notices: list[str]) -> _Json:
-    if request.output is None:
-        return {}
     if not flags.schema_output:
         notices.append("The answer's schema was not sent: this provider takes none.")
         return {}
