@@ -222,6 +222,37 @@ def test_a_batch_that_is_cut_at_any_step_is_wholly_done_or_not_at_all(
     assert place > 40
 
 
+@pytest.mark.rules("A5.12", "A5.73")
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (MakeDir(path="d"), Move(source="d/e", target="b"), Remove(path="d/b")),
+        (MakeDir(path="d"), Move(source="d/e", target="b"), MakeDir(path="d/z")),
+        (
+            Put(path="a", data=b"a\n"),
+            MakeDir(path="d"),
+            Remove(path="d/b"),
+            Put(path="d/x", data=b""),
+        ),
+    ],
+    ids=["remove", "make", "put"],
+)
+def test_a_batch_that_begins_with_what_is_so_already_is_known_as_a_whole(
+    edits: tuple[Edit, ...], tmp_path: Path
+) -> None:
+    after = _done(tmp_path / "done", edits)
+    for place in range(STEPS_MAX):
+        (folder := tmp_path / f"{place}").mkdir()
+        stage = Stage(folder)
+        died = stage.apply(edits, place)
+        stage.recover()
+        stage.check(after)
+        if not died:
+            assert place > 5
+            return
+    raise AssertionError("it never came to its end")
+
+
 @pytest.mark.wide
 @pytest.mark.rules("A5.12", "A5.73")
 def test_a_mending_that_is_cut_at_any_step_is_ended_by_the_next_start(tmp_path: Path) -> None:

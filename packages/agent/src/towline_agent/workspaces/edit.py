@@ -97,6 +97,8 @@ class _Batch:
         self._named: dict[str, None] = {}
         self._deeds: dict[int, Deed] = {}
         """What the keeper was told of each edit."""
+        self._untold: dict[int, Deed] = {}
+        """What it has to be told with the first path that changes."""
         self._undo: list[tuple[str, Callable[[], None]]] = []
         self._aside: list[str] = []
         """Real paths of what was put aside, to be removed at the end."""
@@ -275,12 +277,15 @@ class _Batch:
         """Have the keeper keep what it was not told of yet, before it changes."""
         if self._keeper is None:
             return
+        self._untold.update((deed.number, deed) for deed in deeds)
         shown = dict.fromkeys(map(self._fence.show, reals))
         new = tuple(path for path in shown if path not in self._named)
-        if new or (deeds and self._named):  # without a path nothing changes
-            self._keeper.before(new, Intent(prefix=self._names.prefix, deeds=deeds))
+        if new or (self._untold and self._named):  # without a path nothing changes
+            told = tuple(self._untold.values())
+            self._keeper.before(new, Intent(prefix=self._names.prefix, deeds=told))
             self._named.update(dict.fromkeys(new))
-            self._deeds.update((deed.number, deed) for deed in deeds)
+            self._deeds.update(self._untold)
+            self._untold.clear()
 
     def _new_deeds(self, edits: Iterable[tuple[int, Edit]]) -> tuple[Deed, ...]:
         """What edits do, where the keeper does not know it so.

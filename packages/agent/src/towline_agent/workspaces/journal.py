@@ -203,6 +203,7 @@ class _Foreseeing:
                 self._put(deed)
             case "dir":
                 self._make_above(f"{deed.path}/")
+                self._need(deed.path in self.now)  # else it is made later, if it is not there
             case "remove":
                 self._take(deed)
             case _:
