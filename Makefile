@@ -120,10 +120,13 @@ CHANGED = $(shell { git diff HEAD --name-only --diff-filter=d; git ls-files --ot
 	2>/dev/null | grep -E '^(packages|tests|bench|examples|docs_src)/.*\.pyi?$$' | \
 	grep -v '^tests/tasks/.*/project/')
 
+# A third of their time they wait, so there is one process more than the machine has cores.
+CHECKS = $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
+
 check: lint-style
 	$(if $(CHANGED),@echo 'Checking the types of the changed files ...' && $(BIN)/basedpyright $(CHANGED))
 	@echo 'Running the fast tests ...'
-	@$(BIN)/pytest -q -n auto --inline-snapshot=disable --hypothesis-profile=quick -m 'not (slow or wide or model or chromium or alone)'
+	@$(BIN)/pytest -q -n $(CHECKS) --inline-snapshot=disable --hypothesis-profile=quick -m 'not (slow or wide or model or chromium or alone)'
 
 lint: lint-style
 	@echo 'Checking the types ...'

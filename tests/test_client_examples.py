@@ -31,6 +31,8 @@ from towline_protocol import (
 from towline_server import BuiltApp
 from towline_server.testing import open_test_server
 
+pytestmark = pytest.mark.slow  # each starts a program
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PATIENCE_S = 60.0
 

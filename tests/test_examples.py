@@ -16,6 +16,8 @@ from aiohttp import ClientSession, web
 
 from towline_agent.testing import event_stream
 
+pytestmark = pytest.mark.slow  # each starts a program
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 CLIENTS = (  # run by test_client_examples.py
     "bad_network.py",

@@ -250,6 +250,7 @@ async def test_a_refused_result_is_answered_with_why_and_a_late_one_is_left_out(
     assert server.count("send_result") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.rules("C4.9", "C5.12")
 async def test_what_could_not_be_said_is_said_on_the_next_connection() -> None:
     server = ScriptedServer(_locate)

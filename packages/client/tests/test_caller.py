@@ -204,6 +204,7 @@ async def test_every_operation_of_the_table_can_be_called() -> None:
     assert not missing, "an operation of the table has no call"
 
 
+@pytest.mark.slow
 @pytest.mark.rules("C2.5")
 async def test_a_prompt_whose_reply_was_lost_is_sent_again_under_the_same_key() -> None:
     server = ScriptedServer()

@@ -250,6 +250,7 @@ async def test_an_error_page_of_a_proxy_is_a_lost_connection() -> None:
                 await client.open("ses_1")
 
 
+@pytest.mark.slow
 async def test_a_lost_reply_is_asked_for_again_over_the_network() -> None:
     async with _front() as front, Client(front.url, "right") as client:
         front.server.lose.extend(["create_session", "send_prompt"])

@@ -85,6 +85,7 @@ def test_blocks_that_begin_and_never_end_cost_no_more_than_others() -> None:
     assert time.process_time() - began < AT_ONCE_S
 
 
+@pytest.mark.slow
 @pytest.mark.rules("A1.24", "A2.6")
 def test_a_chunk_costs_the_same_after_many_blocks() -> None:
     decoder = chat()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from towline_agent import TextPiece, tool
+from towline_agent.host import SystemClock
 from towline_agent.testing import ScriptedProvider, call
 from towline_protocol import (
     Broken,
@@ -127,18 +128,30 @@ async def _change() -> str:
     return "changed"
 
 
+class _Ticking(SystemClock):
+    """Whoever looks at it sees a later millisecond, so that no two sessions are of one."""
+
+    _ms = 0
+
+    def now_ms(self) -> int:
+        self._ms = max(self._ms + 1, super().now_ms())
+        return self._ms
+
+
 @pytest.mark.rules("C2.12")
 async def test_the_feed_begins_with_the_newest_and_all_that_need_somebody_each_time_anew(
     tmp_path: Path,
 ) -> None:
-    provider = ScriptedProvider(call("change"), call("change"))
-    async with open_test_app(provider, root=tmp_path, tools=[_change], mode="ask") as built:
+    provider, clock = ScriptedProvider(call("change"), call("change")), _Ticking()
+    async with open_test_app(
+        provider, root=tmp_path, tools=[_change], mode="ask", clock=clock
+    ) as built:
         client = AppClient(built)
         needing = [await client.create() for _ in range(2)]
         for session in needing:
             await client.prompt(session, "change it")
             await client.until(session, lambda view: bool(view.permissions))
-        others = sorted([await client.create() for _ in range(FEED_ROWS + 3)])  # by their time
+        others = [await client.create() for _ in range(FEED_ROWS + 3)]
         for _ in range(2):  # there is no cursor: who comes back begins as before
             async with client.follow_all(query="after=7&reader=me") as wire:
                 frames = await _until(wire, lambda frames: len(frames) >= 2)

@@ -271,6 +271,7 @@ async def test_a_path_that_can_not_be_a_file_is_told(make: Make, path: str) -> N
         await context.use(write_file, path=path, content="x")
 
 
+@pytest.mark.slow
 @pytest.mark.rules("A5.59")
 async def test_a_huge_change_has_a_bounded_preview_that_says_so() -> None:
     workspace = MemoryWorkspace({"a.txt": "x\n" * 500_000})

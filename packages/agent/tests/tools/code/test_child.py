@@ -26,6 +26,7 @@ async def test_it_runs_where_it_is_told_and_gets_no_key_of_ours(
     assert end.output.decode().split() == [str(tmp_path), "False"]
 
 
+@pytest.mark.slow
 async def test_its_time_is_bounded_and_what_it_wrote_is_kept() -> None:
     code = "import time; print(1, flush=True); time.sleep(600)"
     end = await run_child((sys.executable, "-c", code), timeout_s=1.0)

@@ -169,6 +169,7 @@ async def test_a_text_that_ends_the_parser_is_left_out_and_the_others_are_found(
     assert "too slow to parse: b.py]" in text
 
 
+@pytest.mark.slow
 async def test_a_text_that_the_parser_never_ends_is_left_out_and_the_others_are_found(
     ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

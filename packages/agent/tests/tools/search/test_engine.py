@@ -107,6 +107,7 @@ _PATTERN = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.rules("A5.9", "A5.T2")
 @settings(max_examples=40)
 @given(
@@ -233,6 +234,7 @@ async def test_a_long_line_is_shown_round_its_hit(tmp_path: Path) -> None:
     assert _told(by_python) == _told(by_rg)
 
 
+@pytest.mark.slow
 @pytest.mark.rules("A5.9")
 async def test_a_regex_that_never_ends_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
