@@ -41,12 +41,12 @@ async def test_a_request_is_answered_once_and_the_other_device_sees_by_whom(
         await card.get_by_role("button", name="Review").click()
         await other.get_by_role("button", name="Allow once").click()
         await expect(
-            one.get_by_role("region", name="Allow this?").get_by_text("Allowed by owner")
+            one.get_by_role("region", name="Allow this?").get_by_text("Allowed by you")
         ).to_be_visible()
         for page in (one, other):
             await expect(page.locator("article.agent").last).to_contain_text("Done.")
             await page.locator(".tool summary").click()
-            await expect(page.locator(".tool")).to_contain_text("Allowed by owner")
+            await expect(page.locator(".tool")).to_contain_text("Allowed by you")
             await expect(page).to_have_title("Do it · towline")
         assert ran == ["make all"]
 

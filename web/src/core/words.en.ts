@@ -64,6 +64,7 @@ export const EN = {
 
   "tool.allowed": "Allowed by {by}, {time}",
   "tool.refused": "Denied by {by}, {time}",
+  "tool.by.owner": "you",
   "tool.by.deadline": "the time limit",
   "tool.by.cancel": "the stop",
 

@@ -141,6 +141,7 @@ export const ZH: Record<Word, string> = {
   "tool.exit": "退出码 {code}",
   "tool.allowed": "由 {by} 允许，{time}",
   "tool.refused": "由 {by} 拒绝，{time}",
+  "tool.by.owner": "你",
   "tool.by.deadline": "超时",
   "tool.by.cancel": "停止操作",
 
