@@ -4,6 +4,7 @@ import asyncio
 import gc
 import weakref
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -146,3 +147,26 @@ def test_a_loop_that_is_over_is_not_kept() -> None:
     del loop
     gc.collect()
     assert gone() is None
+
+
+def test_a_loop_that_was_closed_under_a_limit_is_let_go_with_the_next_one() -> None:
+    """What waits for ever in it holds the loop, and so the loop's own watch would keep it."""
+    loop = asyncio.new_event_loop()
+    waiting = loop.create_task(hang(LONG_S))
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.set_exception_handler(say_nothing)  # that it was left is known here
+    loop.close()
+    gone = weakref.ref(loop)
+    del loop, waiting
+    asyncio.run(hang_not())
+    gc.collect()
+    assert gone() is None
+
+
+def say_nothing(_loop: asyncio.AbstractEventLoop, _told: dict[str, Any]) -> None:
+    """Takes what a loop complains of."""
+
+
+async def hang_not() -> None:
+    with TimeLimit(LONG_S):
+        await asyncio.sleep(0)

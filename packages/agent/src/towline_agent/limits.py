@@ -4,7 +4,7 @@ import asyncio
 import math
 import re
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 from weakref import WeakKeyDictionary, ref
 
 import msgspec
@@ -18,6 +18,7 @@ __all__ = [
     "TimeLimit",
     "cut_result",
     "first_sentence",
+    "forget_closed",
     "result_cap",
 ]
 
@@ -221,9 +222,22 @@ def _watch_of(loop: asyncio.AbstractEventLoop) -> _Watch:
     if watch is None or known is None or known() is not loop:
         watch = _watches.get(loop)
         if watch is None:
+            forget_closed(_watches)
             watch = _watches[loop] = _Watch()
         _latest = ref(loop), watch
     return watch
+
+
+def forget_closed(kept: WeakKeyDictionary[asyncio.AbstractEventLoop, Any]) -> None:
+    """Let go what is kept for loops that are closed.
+
+    What still waited in one, such as an open limit or lock, holds its loop, which so would keep
+    itself.
+    """
+    for known in kept.keyrefs():  # a copy: other threads add theirs
+        loop = known()
+        if loop is not None and loop.is_closed():
+            kept.pop(loop, None)
 
 
 def result_cap(window: int | None) -> int:

@@ -1,7 +1,9 @@
 """What a request carries, and how a sign-in stays fresh."""
 
 import asyncio
+import gc
 import re
+import weakref
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -133,6 +135,30 @@ async def test_the_task_that_refreshes_may_be_cancelled_without_harm_to_the_othe
         with pytest.raises(asyncio.CancelledError):
             await first
     assert transport.cancelled == 1
+
+
+@pytest.mark.rules("A2.68")
+def test_no_closed_loop_is_kept_for_the_refresh_that_its_tasks_shared() -> None:
+    first, second = asyncio.Event(), asyncio.Event()
+    script = [Scripted(parts=(go, _said())) for go in (first, second)]
+    clock = FakeClock()
+    credential = _credential(ScriptedTransport(*script), clock, OAuthTokens(refresh="1//old"))
+
+    async def share(go: asyncio.Event) -> None:
+        tasks = [asyncio.create_task(credential.token()) for _ in range(2)]
+        await asyncio.sleep(0)
+        go.set()
+        await asyncio.wait(tasks)
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(share(first))
+    loop.close()
+    gone = weakref.ref(loop)
+    clock.advance(3600)
+    asyncio.run(share(second))
+    del loop, script, first
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.rules("A2.68")

@@ -1,6 +1,7 @@
 """The transport on aiohttp, against a server in this process that counts its connections."""
 
 import asyncio
+import gc
 import inspect
 import subprocess
 import sys
@@ -304,6 +305,29 @@ def test_what_is_left_open_is_closed_from_outside(serving: Factory) -> None:
     thread.join(20)
     assert connection.lost.is_set()
     loop.close()
+
+
+@pytest.mark.rules("A3.1")
+@pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning")
+async def test_what_a_closed_loop_left_open_is_closed_by_the_next_one(serving: Factory) -> None:
+    """A program that makes a loop for each run, and closes it, shuts no generators down."""
+    made = HttpTransport()
+
+    def ask(call: HttpCall) -> None:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(collect(made, call))
+        loop.close()
+
+    async with serving(ok) as server:
+        here = asyncio.get_running_loop()
+        await here.run_in_executor(None, ask, server.call())
+        await here.run_in_executor(None, ask, server.call())
+        first, second = server.connections
+        await first.lost.wait()
+        assert not second.lost.is_set()
+        await here.run_in_executor(None, made.close_all)
+        await second.lost.wait()
+    gc.collect()  # what asyncio says of it is said here
 
 
 _SCRIPT = """

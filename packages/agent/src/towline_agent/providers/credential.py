@@ -9,6 +9,7 @@ import msgspec
 
 from towline_agent.errors import ProviderError
 from towline_agent.host import Clock, SystemClock
+from towline_agent.limits import forget_closed
 from towline_agent.providers.oauth import (
     OAuthClient,
     OAuthService,
@@ -170,7 +171,7 @@ class OAuthCredential:
         if self._holds(_EARLY_MS):
             return self._tokens.access
         seen = self._failures
-        async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+        async with self._lock():
             if self._holds(_EARLY_MS):
                 return self._tokens.access
             if self._failure is not None and self._failures != seen:
@@ -182,6 +183,14 @@ class OAuthCredential:
                 self._failure = error
                 self._failures += 1
                 return self._old_token(error)
+
+    def _lock(self) -> asyncio.Lock:
+        loop = asyncio.get_running_loop()
+        lock = self._locks.get(loop)
+        if lock is None:
+            forget_closed(self._locks)
+            lock = self._locks[loop] = asyncio.Lock()
+        return lock
 
     async def _refresh(self) -> str:
         before = self._tokens

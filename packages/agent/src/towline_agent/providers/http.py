@@ -183,21 +183,29 @@ class HttpTransport:
     def close_all(self) -> None:
         """Close the sessions of all loops, from outside of them: the last act of a process."""
         for loop, session in list(self._sessions.items()):
-            closing = session.close()
             if loop.is_running():  # in another thread
                 with suppress(TimeoutError):
-                    asyncio.run_coroutine_threadsafe(closing, loop).result(_EXIT_S)
+                    asyncio.run_coroutine_threadsafe(session.close(), loop).result(_EXIT_S)
             elif loop.is_closed():
-                asyncio.run(closing)
+                asyncio.run(session.abandon())
             else:
-                loop.run_until_complete(closing)
+                loop.run_until_complete(session.close())
 
     async def _open_session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
         session = self._sessions[loop] = ClientSession(self._connector(), self._connect_s)
         session.guard = self._guard(loop, session)
         await anext(session.guard)
+        for other in list(self._sessions):  # a copy: other threads add theirs
+            if other.is_closed():
+                await self._abandon(other)
         return session
+
+    async def _abandon(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close what a loop left that was closed without a last word to its generators."""
+        session = self._sessions.pop(loop, None)
+        if session is not None:
+            await session.abandon()
 
     async def _guard(
         self, loop: asyncio.AbstractEventLoop, session: ClientSession

@@ -3,10 +3,12 @@
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakSet
 
 import aiohttp
 
@@ -39,10 +41,11 @@ _CAUSES: Final[tuple[tuple[type[Exception], str], ...]] = (
 class _Try:
     """What is known of one try of a request."""
 
-    __slots__ = ("fresh",)
+    __slots__ = ("fresh", "sockets")
 
-    def __init__(self) -> None:
+    def __init__(self, sockets: WeakSet[socket.socket]) -> None:
         self.fresh = False  # a connection was made for it
+        self.sockets = sockets  # of its session
 
 
 _trying: Final[ContextVar[_Try]] = ContextVar("towline_http_try")
@@ -54,10 +57,12 @@ def open_socket(address: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.s
     So a request that fails without it has been given a connection of an earlier one. aiohttp would
     tell that too, but by hooks that cost every request a tenth of its time.
     """
+    made = socket.socket(*address[:3])
     tried = _trying.get(None)
     if tried is not None:
         tried.fresh = True
-    return socket.socket(*address[:3])
+        tried.sockets.add(made)
+    return made
 
 
 class ClientSession:
@@ -85,6 +90,7 @@ class ClientSession:
         self._connect_s = connect_s
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
         self._proxies: dict[str, str | None] = {}
+        self._sockets: WeakSet[socket.socket] = WeakSet()
 
     async def send(self, call: HttpCall) -> aiohttp.ClientResponse:
         """The answer's head.
@@ -93,7 +99,7 @@ class ClientSession:
         request goes again at once (A3.7): a broken connection never comes back, so this ends.
         """
         while True:
-            tried = _Try()
+            tried = _Try(self._sockets)
             _trying.set(tried)
             try:
                 return await self._request(call)
@@ -148,6 +154,13 @@ class ClientSession:
         """Close the client now."""
         if self.guard is not None:
             await self.guard.aclose()
+
+    async def abandon(self) -> None:
+        """Close the client of a loop that is closed itself, and so can close no connection."""
+        with suppress(RuntimeError):  # what still waited there has no loop to be told on
+            await self.close()
+        for left in list(self._sockets):
+            left.close()
 
 
 def _read_proxy(value: str, setting: str) -> str:
