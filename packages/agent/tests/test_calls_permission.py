@@ -1,6 +1,8 @@
 """Calls that a person, or a rule, must allow."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from towline_agent.plan import Plan
 from towline_agent.providers.base import StepAnswer
 from towline_agent.testing import ScriptedHost, ScriptedProvider, scripted_plan
 from towline_agent.tools.function import tool
+from towline_agent.tools.tool import Look, Part, ToolContext
 from towline_protocol import (
     CallId,
     PermissionRequested,
@@ -284,3 +287,67 @@ async def test_without_a_preview_of_its_own_a_tool_shows_the_arguments() -> None
     (request,) = requests(host)
     assert request.preview == Preview(kind="text", text='{"at":  "a"}')
     assert [rule.text for rule in plan.rules] == ['allow write(={"at":  "a"})']
+
+
+@pytest.mark.rules("A4.23", "A4.28")
+async def test_who_swallows_a_cancel_and_allows_the_call_makes_nothing_run() -> None:
+    asked = asyncio.Event()
+
+    async def answer(_: PermissionRequested) -> str:
+        asked.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return "allow_once"
+
+    shop = Shop("Ada", "Ben")
+    host = ScriptedHost(answer=answer)
+    running = asyncio.create_task(host.run(shop.plan))
+    await asked.wait()
+    running.cancel()
+    await asyncio.wait({running})
+    assert running.cancelled()
+    assert shop.sent == []
+    assert ends(host) == [("cancelled", "Cancelled before it finished.")] * 2
+
+
+@pytest.mark.rules("A4.23", "A4.28")
+async def test_after_a_look_that_swallows_a_cancel_nobody_is_asked() -> None:
+    """The turn would wait for an answer that nobody is there to give any more."""
+    looking = asyncio.Event()
+
+    async def look(_: ToolContext, __: dict[str, Any]) -> Look:
+        looking.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return Look(parts=(Part(subject="a letter"),))
+
+    @tool(look=look)
+    async def send(to: str) -> str:
+        """Send a letter."""
+        return f"sent to {to}"
+
+    plan = scripted_plan(ScriptedProvider(wants("Ada"), "Done."), send, mode="ask")
+    host = ScriptedHost(answer=always("allow_once"))
+    running = asyncio.create_task(host.run(plan))
+    await looking.wait()
+    running.cancel()
+    await asyncio.wait({running})
+    assert running.cancelled()
+    assert requests(host) == []
+    assert ends(host) == [("cancelled", "Cancelled before it finished.")]
+
+
+async def test_who_cancels_the_own_task_and_swallows_it_may_allow_the_call() -> None:
+    """As libraries do that know no `uncancel`: their limits of time leave the task so."""
+
+    async def answer(_: PermissionRequested) -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return "allow_once"
+
+    shop = Shop("Ada")
+    await shop.run(answer)
+    assert shop.sent == ["Ada"]

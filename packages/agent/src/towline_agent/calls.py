@@ -131,6 +131,8 @@ async def _run_together(lives: list["_Life"]) -> None:
         if tasks:
             await wait_for(tasks)
     finally:
+        for life in lives:
+            life.cut = True
         await end_tasks(*tasks)
     for life, task in zip(lives, tasks, strict=True):
         if task.cancelled():  # not by us, who would not come here
@@ -148,6 +150,7 @@ class _Life:
     """One call from its proposal to its end. Serves the tool as its context."""
 
     bases: Mapping[str, str] = MappingProxyType({})
+    cut = False  # the calls are being ended
     _bill: Spent | None = None  # what was used for it elsewhere
     _started_s: float | None = None
     _running = False
@@ -317,6 +320,7 @@ class _Life:
         """Learn what the call would do, before anybody decides on it; `None` when it has ended."""
         assert tool.look is not None
         look = await self._guard(tool, tool.look(self, self._arguments), _LOOK_S)
+        self._heed_cut()  # or somebody would be asked for whom nobody waits any more
         if look is not None:
             self._preview = look.preview or self._preview
             self.bases = look.bases
@@ -358,7 +362,13 @@ class _Life:
         await self._host.settle()
         self._running = True
 
+    def _heed_cut(self) -> None:
+        """Raise a cancel of ours that code of others has swallowed; its own are no matter here."""
+        if self.cut:
+            raise asyncio.CancelledError
+
     async def _perform(self, tool: Tool) -> None:
+        self._heed_cut()  # who allowed it may have swallowed the cancel
         if not tool.journals:
             await self._start(None)
         output = await self._guard(tool, tool.run(self, self._arguments), tool.timeout_s)
