@@ -455,6 +455,19 @@ async def test_an_answer_of_another_type_is_kept_in_the_error() -> None:
     assert ".." not in caught.value.message
 
 
+async def test_a_run_in_a_folder_that_is_gone_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="The current folder is gone"):
+        await Agent(ScriptedProvider("Hi.")).run("Hi")
+    result = await Agent(ScriptedProvider("Hi."), root=str(tmp_path)).run("Hi")
+    assert result.final_message == "Hi."
+
+
 @pytest.mark.rules("A4.12")
 async def test_a_run_is_reminded_of_the_plan_that_its_model_keeps() -> None:
     lines = [{"id": "1", "content": "Look", "status": "in_progress"}]

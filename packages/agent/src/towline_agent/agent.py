@@ -394,7 +394,13 @@ def _workspace(root: str | Workspace | None) -> Workspace:
         return root
     if root and not os.path.isdir(root):  # noqa: PTH112 - as below
         raise UsageError(f"The folder {root!r} of 'root' is not there; make it, or name another.")
-    return _local_workspace(root or os.getcwd())  # noqa: PTH109 - `pathlib` is slow to import
+    try:
+        here = root or os.getcwd()  # noqa: PTH109 - `pathlib` is slow to import
+    except OSError as error:
+        raise UsageError(
+            "The current folder is gone; change to one that is there, or name one as 'root'."
+        ) from error
+    return _local_workspace(here)
 
 
 @functools.lru_cache(maxsize=16)
