@@ -115,6 +115,26 @@ async def test_a_failure_after_its_time_stays_that_failure() -> None:
         await fail_late()
 
 
+async def test_limits_that_are_up_leave_a_longer_one_with_its_one_timer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.get_running_loop()
+    set_at: list[float] = []
+    call_at = loop.call_at
+
+    def count(when: float, *call: Any, **more: Any) -> asyncio.TimerHandle:
+        set_at.append(when)
+        return call_at(when, *call, **more)
+
+    monkeypatch.setattr(loop, "call_at", count)
+    with TimeLimit(LONG_S) as longest:
+        for _ in range(5):
+            with pytest.raises(TimeoutError):
+                await hang(0.0)
+    assert set_at.count(longest.due_s) == 1
+    assert len(set_at) == 6
+
+
 def test_it_needs_a_task_to_cancel() -> None:
     async def enter() -> None:
         loop = asyncio.get_running_loop()

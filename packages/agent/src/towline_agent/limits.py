@@ -184,29 +184,28 @@ class _Watch:
 
     def __init__(self) -> None:
         self._open: set[TimeLimit] = set()
-        self._rings_at_s = math.inf
+        self._rings_at_s = [math.inf]  # when its timers ring, the next one last
 
     def add(self, limit: TimeLimit, loop: asyncio.AbstractEventLoop) -> None:
         self._open.add(limit)
-        if limit.due_s < self._rings_at_s:
+        if limit.due_s < self._rings_at_s[-1]:
             self._ring_at(limit.due_s, loop)
 
     def remove(self, limit: TimeLimit) -> None:
         self._open.discard(limit)
 
     def _ring_at(self, due_s: float, loop: asyncio.AbstractEventLoop) -> None:
-        self._rings_at_s = due_s
+        self._rings_at_s.append(due_s)
         loop.call_at(due_s, self._ring, due_s, loop)
 
     def _ring(self, due_s: float, loop: asyncio.AbstractEventLoop) -> None:
-        if due_s != self._rings_at_s:
-            return  # another limit was due before
+        self._rings_at_s.remove(due_s)
         for limit in [limit for limit in self._open if limit.due_s <= due_s]:
             self._open.remove(limit)
             limit.expire()
-        self._rings_at_s = math.inf
-        if self._open:
-            self._ring_at(min(limit.due_s for limit in self._open), loop)
+        next_s = min((limit.due_s for limit in self._open), default=math.inf)
+        if next_s < self._rings_at_s[-1]:  # else a timer of before rings soon enough
+            self._ring_at(next_s, loop)
 
 
 _watches: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Watch]] = WeakKeyDictionary()
