@@ -9,7 +9,7 @@ import pytest
 
 from towline_agent.providers.abilities import ability_of, plain_name
 from towline_agent.providers.base import Model
-from towline_agent.providers.cost import cost
+from towline_agent.providers.cost import answer_cost, cost
 from towline_agent.providers.facts import fact_file, known_facts, known_model
 from towline_protocol import Usage
 
@@ -225,3 +225,12 @@ def test_an_unknown_cost_is_none_and_a_free_model_costs_nothing() -> None:
     assert cost(half, Usage(output=1)) is None
     free = Model(provider="p", id="m", price_input=0.0, price_output=0.0)
     assert cost(free, Usage(input=9, output=9, cache_read=9)) == 0.0
+
+
+@pytest.mark.rules("A4.49")
+def test_an_answer_that_nobody_counted_is_free_only_where_the_model_is() -> None:
+    assert answer_cost(PRICED, Usage()) is None
+    assert answer_cost(Model(provider="p", id="m"), Usage()) is None
+    assert answer_cost(Model(provider="p", id="m", price_input=0.0), Usage()) is None
+    free = Model(provider="p", id="m", price_input=0.0, price_output=0.0)
+    assert answer_cost(free, Usage()) == 0.0

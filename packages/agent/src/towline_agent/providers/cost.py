@@ -37,6 +37,7 @@ def cost(model: Model, usage: Usage) -> float | None:
 
 def answer_cost(model: Model, usage: Usage) -> float | None:
     """The same for a whole answer: one that nobody counted has cost something, if not nothing."""
-    if (model.price_input or model.price_output) and usage == _NOTHING:
+    free = model.price_input == 0 and model.price_output == 0
+    if usage == _NOTHING and not free:
         return None
     return cost(model, usage)
