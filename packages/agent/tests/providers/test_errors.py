@@ -159,6 +159,7 @@ def test_what_may_be_tried_again_and_what_never() -> None:
         ("connect_timeout", ProviderUnavailable, "in time"),
         ("idle", ProviderUnavailable, "120 seconds"),
         ("proxy", ProviderUnavailable, "HTTPS_PROXY"),
+        ("lost", ProviderUnavailable, f"{PEER.url} broke; check the network and the base URL"),
         ("something else", ProviderUnavailable, "broke"),
     ],
 )
@@ -169,6 +170,13 @@ def test_a_failure_of_the_network_goes_by_its_cause(
     assert type(got) is kind
     assert words in got.message
     assert (got.status, got.reason) == (None, cause)
+
+
+@pytest.mark.rules("A3.21")
+def test_a_program_whose_key_is_refused_is_told_of_what_it_passed() -> None:
+    peer = Peer(provider="acme", model="m", url="https://llm.example")
+    refused = answer_error(peer, status=401, headers={}, body=b"", now_ms=0)
+    assert "pass a valid `api_key`; in the app, keep one with `towline keys" in refused.message
 
 
 @pytest.mark.rules("A3.T1", "A3.21")

@@ -322,7 +322,8 @@ NETWORK: Final[dict[str, Kind]] = {
         "request was given up; try again or take another model than {model!r}.",
     ),
     "lost": Kind(
-        ProviderUnavailable, "The connection to {provider!r} broke; check the network, try again."
+        ProviderUnavailable,
+        "The connection to {url} broke; check the network and the base URL, try again.",
     ),
     "cut": KINDS["incomplete"],
     "too_large": Kind(

@@ -44,7 +44,7 @@ _BODY_MAX: Final = 4000
 _SHOWN_MAX: Final = 80
 """Characters of a header's name that are shown."""
 _KEPT_HEADERS: Final = ("retry", "ratelimit", "request-id")
-_KEY_ADVICE: Final = "pass a valid `api_key`, or keep one with `towline keys set {}`"
+_KEY_ADVICE: Final = "pass a valid `api_key`; in the app, keep one with `towline keys set {}`"
 _NOT_IMPLEMENTED: Final = 501
 _NAMED: Final = (
     r"(?i)\b(function|tool|parameter|property|field|argument|schema|name)s?:? "
@@ -258,9 +258,7 @@ def _make(
         model=peer.model,
         url=peer.url,
         status="in the middle of its answer" if status is None else f"status {status}",
-        key=f"set {setting} to a valid key"
-        if setting
-        else f"pass a valid `api_key`, or keep one with `towline keys set {peer.provider}`",
+        key=f"set {setting} to a valid key" if setting else _KEY_ADVICE.format(peer.provider),
         idle=idle,
         limit=limit,
         other="another model" if other is None else repr(other),

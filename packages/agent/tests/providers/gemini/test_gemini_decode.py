@@ -321,6 +321,12 @@ def test_signs_of_life_and_other_events_change_nothing() -> None:
     assert failure(chunk({"text": "Hi"}), b"rubbish").error.reason == "malformed"
 
 
+def test_the_stream_of_another_dialect_is_no_answer_though_it_says_done() -> None:
+    chat = {"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+    assert failure(chat, b"[DONE]").error.reason == "incomplete"
+    assert failure(b"[DONE]").error.reason == "incomplete"
+
+
 def test_the_first_candidate_is_taken() -> None:
     def candidate(index: int | None, text: str) -> _Json:
         named = {} if index is None else {"index": index}

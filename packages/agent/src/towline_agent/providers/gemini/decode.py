@@ -343,7 +343,8 @@ class GeminiDecoder:
 
     def _failure(self) -> ProviderError | None:
         """Why what came is no answer."""
-        if not self._complete:
+        unknown = self._candidate is None and not self._blocked  # another dialect's, up to `[DONE]`
+        if unknown or not self._complete:
             return incomplete_error(self._peer)
         if self._finish in BROKEN:
             return self._broken()
