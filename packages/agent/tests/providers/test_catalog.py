@@ -354,6 +354,18 @@ def test_the_facts_of_the_embedded_model() -> None:
     assert (facts.price_input, facts.price_output, facts.fast) == (0.0, 0.0, False)
 
 
+@pytest.mark.rules("A2.79")
+async def test_a_ca_file_that_is_passed_goes_before_that_of_the_environment() -> None:
+    env = {"TOWLINE_CA_FILE": "/theirs.pem"}
+    for given, used in (("/mine.pem", "/mine.pem"), (None, "/theirs.pem")):
+        provider = connect(
+            "openai/m", env, base_url="https://llm.example", api_key="k", ca_file=given
+        )
+        result = await provider.step(ASK, lambda _: None)
+        assert isinstance(result, StepFailed)
+        assert used in result.error.message, "it cannot be read"
+
+
 async def test_the_embedded_model_is_asked_at_its_own_address() -> None:
     transport = ScriptedTransport(HELLO)
     provider = connect_local("http://127.0.0.1:5999", "k", transport=transport)

@@ -76,6 +76,7 @@ def connect(
     api_keys: Sequence[str] = (),
     stored: Mapping[str, Sequence[str]] | None = None,
     credential: Credential | None = None,
+    ca_file: str | None = None,
     transport: Transport | None = None,
 ) -> Provider:
     """A provider for `provider/model`, or for `provider` alone with its usual model.
@@ -94,6 +95,7 @@ def connect(
         stored: Keys that are kept for providers, by their names; they come behind the
             environment's.
         credential: A sign-in, for when there is no key at all (A2.64).
+        ca_file: A PEM file that is trusted besides the system's certificates (A2.79).
         transport: Who carries the requests; `None` for the process's own.
 
     Raises:
@@ -129,7 +131,7 @@ def connect(
         facts=model_facts(provider, model or _usual(vendor, name)),
         headers=named_headers(vendor, env),
         allow_http=env.get(_HTTP_SETTING, "").lower() in _YES,
-        ca_file=env.get(CA_SETTING) or None,
+        ca_file=ca_file or env.get(CA_SETTING) or None,
     )
     return make_provider(asked, keys, credential, transport)
 
