@@ -140,6 +140,16 @@ CASES = {
         printed="Send a mail to ann@example.com? ['allow_once', 'allow_session', 'deny']\n"
         "['ann@example.com: I am ill.']\n",
     ),
+    "library_agents": Case(
+        models={
+            "anthropic": (
+                call("spawn_agent", prompt="Umbrellas?", agent="critic"),
+                "It does not rain.",
+                "Don't.",
+            )
+        },
+        printed="Don't. 30\n",
+    ),
     "library_spawn": Case(
         models={
             "anthropic": (call("spawn_agent", prompt="Umbrellas?", agent="critic"), "Don't."),

@@ -13,6 +13,7 @@ from towline_agent.permissions.rules import parse_rule
 from towline_agent.providers.base import Controls, Model, StepFailed, TextPiece
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.testing import FakeClock, ScriptedProvider, call, counted_ids, say
+from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.builtin.todo import todo_write
 from towline_agent.tools.function import tool
 from towline_agent.tools.registry import find_tools
@@ -172,6 +173,16 @@ def test_making_an_agent_does_no_io_and_needs_no_key(monkeypatch: pytest.MonkeyP
     Agent(OpenAIChat("m", base_url="http://127.0.0.1:1"), root="/nowhere")
     with pytest.raises(UsageError):
         Agent("openai/gpt-5", tools=[look, look])
+
+
+async def test_the_root_may_be_a_path(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("There is tea.")
+    provider = ScriptedProvider(call("read_file", path="a.txt"), "Tea.")
+    result = await Agent(provider, tools=builtin_tools(), root=tmp_path).run("What is there?")
+    assert f"in the folder {tmp_path};" in provider.requests[0].system
+    (told,) = result.messages[2].content
+    assert isinstance(told, ToolResult)
+    assert "There is tea." in block_text(told.content)
 
 
 async def test_a_model_that_nobody_knows_is_told_at_the_first_run() -> None:

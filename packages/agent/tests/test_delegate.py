@@ -27,6 +27,7 @@ from towline_protocol import (
     ToolProgress,
     ToolResult,
     Usage,
+    UsageError,
     block_text,
 )
 
@@ -242,3 +243,16 @@ class _ByWords(ScriptedProvider):
         if len(request.messages) == 1:
             return self._answers[block_text(request.messages[0].content)]
         return StepAnswer(content=(Text(text="Done."),), stop_reason="end_turn", usage=Usage())
+
+
+@pytest.mark.parametrize(
+    "agents", ["explore", EXPLORE, [Agent(ScriptedProvider())], [EXPLORE, "general"], None]
+)
+def test_agents_that_are_none_are_refused_before_a_run(agents: Any) -> None:
+    with pytest.raises(UsageError, match=r"'agents' can't be .*give a list such as `\[EXPLORE\]`"):
+        Agent(ScriptedProvider(), agents=agents)
+
+
+def test_two_agents_of_one_name_are_refused() -> None:
+    with pytest.raises(UsageError, match="Two agents are called 'explore'"):
+        Agent(ScriptedProvider(), agents=[EXPLORE, EXPLORE])

@@ -12,7 +12,7 @@ import msgspec
 
 from towline_agent.background import run_in_background
 from towline_agent.check import Prompt, check_arguments, check_messages, check_parts, check_prompt
-from towline_agent.delegate import SubAgent, with_agents
+from towline_agent.delegate import SubAgent, check_agents, with_agents
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
 from towline_agent.local_host import Answerer, LocalHost
 from towline_agent.permissions.doubt import Judge
@@ -128,7 +128,8 @@ class Agent:
         controls: How the model should write: temperature, token cap and the like (A1.16).
         server_tools: Tools of the provider's own that it may use, such as `web_search` (A2.60).
         name: What the agent calls itself.
-        root: The folder its tools work in, or a `Workspace`; `None` for the current folder.
+        root: The folder its tools work in, as text or a `Path`, or a `Workspace`; `None` for the
+            current folder.
         mode: `auto`: tools run without asking. `ask`: reads pass, all else asks `answer`.
             `accept_edits`: changes of files in the root pass too. `plan`: all but reads is refused,
             and the model describes what it would do.
@@ -159,7 +160,7 @@ class Agent:
         controls: Controls | None = None,
         server_tools: Sequence[str] = (),
         name: str = "an agent",
-        root: str | Workspace | None = None,
+        root: str | os.PathLike[str] | Workspace | None = None,
         mode: str = "auto",
         rules: Sequence[Rule] = (),
         policy: Callable[[], Policy] = Policy,
@@ -179,6 +180,7 @@ class Agent:
         )
         callbacks = {"answer": answer, "judge": judge, "policy": policy}
         check_parts(model, fallbacks, rules, server_tools, callbacks)
+        check_agents(agents)
         self.name = name
         """What the agent calls itself."""
         self.instructions = instructions
@@ -194,7 +196,7 @@ class Agent:
         self._effort = effort
         self._controls = controls or Controls()
         self._server_tools = tuple(server_tools)
-        self._root = root
+        self._root = os.fspath(root) if isinstance(root, os.PathLike) else root
         self._mode = mode
         self._rules = tuple(rules)
         self._policy = policy

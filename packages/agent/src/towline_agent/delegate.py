@@ -6,7 +6,7 @@ rules and the bounds from the agent that it works for; what it does is told as t
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -33,9 +33,19 @@ from towline_protocol import (
     TowlineError,
     TurnCompleted,
     Usage,
+    UsageError,
 )
 
-__all__ = ["AGENTS_AT_ONCE", "EXPLORE", "GENERAL", "SubAgent", "Tally", "report_end", "with_agents"]
+__all__ = [
+    "AGENTS_AT_ONCE",
+    "EXPLORE",
+    "GENERAL",
+    "SubAgent",
+    "Tally",
+    "check_agents",
+    "report_end",
+    "with_agents",
+]
 
 AGENTS_AT_ONCE: Final = 4
 """Sub-agents of one conversation that work at the same time; each asks the model by itself."""
@@ -128,6 +138,26 @@ def report_end(words: str, stop_reason: str) -> ToolOutput:
     if stop_reason not in ("end_turn", "stop"):
         told += f"\n[it stopped early: {stop_reason}]"
     return ToolOutput(content=(Text(text=told),))
+
+
+def check_agents(agents: object) -> None:
+    """Refuse what is no list of sub-agents, before a run stumbles over it.
+
+    Raises:
+        UsageError: It is no list, holds what is no `SubAgent`, or two of one name.
+    """
+    listed = cast("Sequence[object]", agents if isinstance(agents, Sequence) else ())
+    found = [agent for agent in listed if isinstance(agent, SubAgent)]
+    if not isinstance(agents, Sequence) or len(found) < len(listed):
+        raise UsageError(
+            f"'agents' can't be {agents!r}; give a list such as `[EXPLORE]`, or of "
+            "`SubAgent(name=..., description=..., instructions=...)`. What is an `Agent` is asked "
+            "by the tool that `make_spawn_agent` makes."
+        )
+    names = [agent.name for agent in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"Two agents are called {name!r}; rename one.")
 
 
 def with_agents(plan: Plan, host: Host, agents: Sequence[SubAgent]) -> Plan:
