@@ -66,7 +66,8 @@ def find_repeat(messages: tuple[Message, ...]) -> Repeat | None:
     begins a new row. Nothing but the messages counts, so a turn that is resumed knows the same.
 
     Args:
-        messages: The conversation, every call with its result.
+        messages: The conversation, every call with its result and an id of its own, as
+            `Transcript.messages` gives it.
     """
     row: list[Message] = []  # of steps with the same calls, the last one first
     calls: set[_Call] = set()

@@ -150,6 +150,14 @@ def test_the_strictest_part_decides(subjects: list[str]) -> None:
         assert {part.subject for part in verdict.asking} == {"q"}
 
 
+@pytest.mark.rules("A5.65")
+def test_of_two_parts_that_are_denied_the_first_one_is_told() -> None:
+    parts = (Part(subject="p"), Part(subject="q"), Part(subject="r"))
+    rules = parse("deny a(r)", "deny a(q)")
+    verdict = judge(Case(tool="a", effect="exec", parts=parts, mode="auto", rules=rules))
+    assert (verdict.action, verdict.reason) == ("deny", "rule 'deny a(q)'")
+
+
 @pytest.mark.rules("A5.67", "A5.69")
 @pytest.mark.parametrize("mode", ["ask", "accept_edits", "auto"])
 def test_what_calls_for_caution_asks_in_every_mode_unless_a_rule_names_it(mode: str) -> None:

@@ -273,6 +273,9 @@ def test_an_error_event_needs_no_error_key_and_no_json() -> None:
         failed = failure(b"event: error\ndata: " + data + b"\n\n")
         assert said in failed.error.message
         assert not failed.streamed
+        late = stream(words("a")).partition(b"data: [DONE]")[0]
+        failed = failure(late + b"event: error\ndata: " + data + b"\n\n")
+        assert said in failed.error.message
 
 
 @pytest.mark.rules("A2.17")

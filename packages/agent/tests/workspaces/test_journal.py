@@ -32,6 +32,23 @@ def test_what_edits_make_of_paths_is_foreseen_in_their_order() -> None:
 
 @pytest.mark.rules("A5.12")
 @pytest.mark.parametrize(
+    ("deed", "end"),
+    [
+        (Deed(number=0, kind="dir", path="new"), "new"),
+        (Deed(number=0, kind="dir", path="d"), "d"),
+        (Deed(number=0, kind="there", path="untold"), "d"),
+        (Deed(number=0, kind="there", path="d"), "d"),
+    ],
+)
+def test_a_folder_that_is_made_or_stands_already_is_there_at_the_end(deed: Deed, end: str) -> None:
+    before = {"new": ABSENT_STATE, "d": State("dir", 0o755), "x": ABSENT_STATE}
+    outlook = foresee(before, (deed,))
+    assert outlook.is_final({**before, end: State("dir", 0o700)})
+    assert outlook.is_final(before) is (end == "d")
+
+
+@pytest.mark.rules("A5.12")
+@pytest.mark.parametrize(
     "last",
     [
         Deed(number=1, kind="put", path="x", hash="new", expect="old"),
@@ -42,6 +59,7 @@ def test_what_edits_make_of_paths_is_foreseen_in_their_order() -> None:
         Deed(number=1, kind="move", path="x", target="d"),
         Deed(number=1, kind="dir", path="x"),
         Deed(number=1, kind="dir", path="d/untold"),
+        Deed(number=1, kind="there", path="x"),
         Deed(number=1, kind="put", path="d", hash="new"),
     ],
 )

@@ -15,6 +15,7 @@ from towline_agent.workspaces.base import Edit, MakeDir, Move, Put, Remove
 from towline_agent.workspaces.checkpoints import Checkpoints
 from towline_agent.workspaces.edit import apply_edits
 from towline_agent.workspaces.fence import Fence
+from towline_agent.workspaces.keeper import TurnKeeper
 from towline_agent.workspaces.testing import Tree, snapshot
 from towline_agent.workspaces.vault import Vault
 
@@ -414,12 +415,36 @@ def test_what_the_disk_let_be_neither_done_nor_undone_is_mended_by_the_next_batc
         apply_edits(fence, keeper, edits)
     assert (stage.root / "a").read_bytes() == b"one"
     monkeypatch.undo()
+    apply_edits(fence, keeper, (MakeDir(path="d"),))  # touches nothing, so it ends no batch
     other = checkpoints.keeper(SESSION, TURN, str(stage.root))
     apply_edits(fence, other, (Put(path="other", data=b"o"),))
     apply_edits(fence, keeper, (Put(path="next", data=b"n"),))
     now = snapshot(stage.root)
     assert {name: value for name, value in now.items() if name in stage.before} == stage.before
     assert now.keys() - stage.before.keys() == {"next", "other"}
+
+
+@pytest.mark.rules("A5.12")
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (MakeDir(path="d"), Put(path="d/new", data=b"n")),
+        (MakeDir(path="d"), Put(path="a", data=b"n"), MakeDir(path="n/m"), MakeDir(path="n")),
+    ],
+    ids=["below", "beside"],
+)
+def test_a_whole_batch_stays_though_a_loss_of_power_took_the_note_of_its_end(
+    edits: tuple[Edit, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage(tmp_path)
+    with monkeypatch.context() as lost:
+        lost.setattr(TurnKeeper, "after", lambda *_: None)
+        lost.setattr(TurnKeeper, "settled", lambda *_, whole: None)
+        assert not stage.apply(edits)
+    after = snapshot(stage.root)
+    stage.recover()
+    assert snapshot(stage.root) == after != stage.before
+    stage.check(after)
 
 
 @pytest.mark.rules("A5.12")

@@ -185,9 +185,9 @@ def restore_private(
     if not private:
         return blocks
     restored = list(blocks)
-    for part in private:
-        if 0 <= part.block < len(restored):
-            restored[part.block] = _restored(restored[part.block], part)
+    for place, part in {part.block: part for part in private}.items():
+        if 0 <= place < len(restored):
+            restored[place] = _restored(restored[place], part)
     return tuple(restored)
 
 

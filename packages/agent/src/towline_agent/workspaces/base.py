@@ -124,7 +124,7 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """Its place in the batch; one that is told again takes the place of what was told before."""
     kind: str
-    """`put`, `dir`, `remove` or `move`."""
+    """`put`, `dir`, `there` for a folder that stands already, `remove` or `move`."""
     path: str
     """Where."""
     target: str = ""

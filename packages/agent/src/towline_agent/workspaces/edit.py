@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
+import msgspec
+
 from towline_agent.errors import ToolError
 from towline_agent.workspaces.base import (
     ABSENT,
@@ -175,7 +177,7 @@ class _Batch:
         self._settle(whole=True)
 
     def _settle(self, *, whole: bool) -> None:
-        if self._keeper is not None:
+        if self._keeper is not None and self._named:  # else it has told of no batch
             with suppress(ToolError):  # it is as it is; the next start sees to what is noted of it
                 self._keeper.settled(whole=whole)
 
@@ -294,8 +296,18 @@ class _Batch:
         """
         if self._keeper is None:
             return ()
-        deeds = (_deed(number, edit, self._places(edit)) for number, edit in edits)
+        deeds = (self._deed(number, edit, self._places(edit)) for number, edit in edits)
         return tuple(deed for deed in deeds if self._deeds.get(deed.number) != deed)
+
+    def _deed(self, number: int, edit: Edit, places: tuple[Place, ...]) -> Deed:
+        """What an edit does; to make a folder that is there is to change nothing."""
+        deed = _deed(number, edit, places)
+        if deed.kind != "dir" or deed.path in self._named:
+            return deed
+        stand = self._stand(places[0], read=False)
+        if stand is None or stand.kind != "dir":
+            return deed
+        return msgspec.structs.replace(deed, kind="there")
 
     # Each kind of edit
 

@@ -204,6 +204,9 @@ class _Foreseeing:
             case "dir":
                 self._make_above(f"{deed.path}/")
                 self._need(deed.path in self.now)  # else it is made later, if it is not there
+            case "there":  # a folder that stood when it was told
+                there = self.now.get(deed.path)
+                self._need(there is None or there.kind == "dir")
             case "remove":
                 self._take(deed)
             case _:
