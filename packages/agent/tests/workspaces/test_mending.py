@@ -437,9 +437,13 @@ def test_a_whole_batch_stays_though_a_loss_of_power_took_the_note_of_its_end(
     edits: tuple[Edit, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = Stage(tmp_path)
+
+    def lose(*_args: object, **_more: object) -> None:
+        """Not a word of it reaches the disk."""
+
     with monkeypatch.context() as lost:
-        lost.setattr(TurnKeeper, "after", lambda *_: None)
-        lost.setattr(TurnKeeper, "settled", lambda *_, whole: None)
+        lost.setattr(TurnKeeper, "after", lose)
+        lost.setattr(TurnKeeper, "settled", lose)
         assert not stage.apply(edits)
     after = snapshot(stage.root)
     stage.recover()
