@@ -149,6 +149,7 @@ async def _run_in_turn(gate: asyncio.Semaphore, life: "_Life") -> None:
 class _Life:
     """One call from its proposal to its end. Serves the tool as its context."""
 
+    # how each one begins
     bases: Mapping[str, str] = MappingProxyType({})
     cut = False  # the calls are being ended
     _bill: Spent | None = None  # what was used for it elsewhere

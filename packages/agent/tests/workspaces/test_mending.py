@@ -431,7 +431,6 @@ def test_what_the_disk_let_be_neither_done_nor_undone_is_mended_by_the_next_batc
         (MakeDir(path="d"), Put(path="d/new", data=b"n")),
         (MakeDir(path="d"), Put(path="a", data=b"n"), MakeDir(path="n/m"), MakeDir(path="n")),
     ],
-    ids=["below", "beside"],
 )
 def test_a_whole_batch_stays_though_a_loss_of_power_took_the_note_of_its_end(
     edits: tuple[Edit, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -449,6 +448,16 @@ def test_a_whole_batch_stays_though_a_loss_of_power_took_the_note_of_its_end(
     stage.recover()
     assert snapshot(stage.root) == after != stage.before
     stage.check(after)
+
+
+@pytest.mark.rules("A5.6", "A5.12")
+def test_a_folder_that_cannot_be_looked_at_is_told_in_words(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    keeper = stage.open().keeper(SESSION, TURN, str(stage.root))
+    edits = (MakeDir(path="d"), Put(path="a", data=b"new"), MakeDir(path=f"d/{'x' * 300}"))
+    with pytest.raises(ToolError, match="longer than the system allows"):
+        apply_edits(Fence(str(stage.root)), keeper, edits)
+    stage.check(stage.before)
 
 
 @pytest.mark.rules("A5.12")

@@ -15,8 +15,6 @@ NESTING_MAX: Final = 100
 
 _AROUND: Final = 20
 """Characters shown on each side of the place where the text breaks."""
-
-
 _SHORT: Final = 200
 """Characters up to which reading twice is faster than reading closely once; too few for endless
 nesting."""

@@ -296,18 +296,19 @@ class _Batch:
         """
         if self._keeper is None:
             return ()
-        deeds = (self._deed(number, edit, self._places(edit)) for number, edit in edits)
+        deeds = (self._foretell(number, edit) for number, edit in edits)
         return tuple(deed for deed in deeds if self._deeds.get(deed.number) != deed)
 
-    def _deed(self, number: int, edit: Edit, places: tuple[Place, ...]) -> Deed:
+    def _foretell(self, number: int, edit: Edit) -> Deed:
         """What an edit does; to make a folder that is there is to change nothing."""
+        places = self._places(edit)
         deed = _deed(number, edit, places)
-        if deed.kind != "dir" or deed.path in self._named:
-            return deed
-        stand = self._stand(places[0], read=False)
-        if stand is None or stand.kind != "dir":
-            return deed
-        return msgspec.structs.replace(deed, kind="there")
+        if deed.kind == "dir" and deed.path not in self._named:
+            with suppress(OSError):  # which its own turn tells of, if it is still so then
+                stand = self._stand(places[0], read=False)
+                if stand is not None and stand.kind == "dir":
+                    return msgspec.structs.replace(deed, kind="there")
+        return deed
 
     # Each kind of edit
 
