@@ -15,6 +15,7 @@ from towline_agent.providers.openai_responses.provider import OpenAIResponses
 from towline_agent.testing import ScriptedProvider, call
 from towline_agent.tools.function import make_tool, tool
 from towline_protocol import (
+    File,
     Image,
     Limits,
     Message,
@@ -64,6 +65,8 @@ def given(value: Any) -> Any:
         ({"limits": Limits(max_steps=given(None))}, "'max_steps'"),
         ({"limits": Limits(wall_s=float("nan"))}, "'wall_s'"),
         ({"limits": Limits(max_tokens=True)}, "'max_tokens'"),
+        ({"limits": Limits(max_steps=-1)}, "not below 0"),
+        ({"limits": Limits(max_cost=-0.5)}, "not below 0"),
         ({"controls": Controls(stop=given("END"))}, "tuple of texts"),
         ({"controls": Controls(temperature=given("hot"))}, "'temperature'"),
         ({"tools": [None]}, "give functions"),
@@ -116,6 +119,22 @@ async def test_what_is_no_conversation_is_refused_before_anything_is_sent(
         async with Agent(provider).stream("Go on.", messages=messages):
             pass
     assert provider.requests == []
+
+
+@pytest.mark.rules("A4.46")
+@pytest.mark.parametrize("kind", ["png", "", "text/plain", "image/", None, 3])
+async def test_a_picture_of_no_kind_is_refused(kind: Any) -> None:
+    with pytest.raises(UsageError, match="'image/png'"):
+        await Agent(ScriptedProvider("I see.")).run([Image(media_type=kind, data="YWJj")])
+
+
+@pytest.mark.rules("A4.46")
+@pytest.mark.parametrize("kind", ["pdf", "", "/", None])
+async def test_a_file_of_no_kind_is_refused(kind: Any) -> None:
+    with pytest.raises(UsageError, match="'application/pdf'"):
+        await Agent(ScriptedProvider("I see.")).run([File(name="a", media_type=kind, data="YWJj")])
+    good = File(name="a", media_type="text/plain; charset=utf-8", data="YWJj")
+    await Agent(ScriptedProvider("I see.")).run([good])
 
 
 @pytest.mark.rules("A4.46")

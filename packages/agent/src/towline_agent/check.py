@@ -1,6 +1,7 @@
 """What a caller of the library gives, looked at before anything is done with it."""
 
 import binascii
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -15,6 +16,7 @@ Prompt = str | Sequence[PromptBlock]
 """Words, or blocks such as `Text`, `Image` and `File`."""
 
 _BLOCKS: Final = frozenset(Block.__args__)
+_MEDIA_TYPE: Final = r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(;.*)?"
 _ROLES: Final = ("system", "user", "assistant", "tool")
 
 
@@ -33,8 +35,22 @@ def check_prompt(prompt: object) -> None:
             raise UsageError(
                 f"A prompt can't hold {block!r}; its blocks are `Text`, `Image` and `File`."
             )
-        if not isinstance(block, Text) and (block.data is not None or block.file is None):
+        if isinstance(block, Text):
+            continue
+        _check_kind(block.media_type, type(block).__name__)
+        if block.data is not None or block.file is None:
             _check_bytes(block.data, type(block).__name__)
+
+
+def _check_kind(media_type: object, kind: str) -> None:
+    """Refuse a kind of bytes that no provider can read, such as a bare `png`."""
+    begins, such_as = ("image/", "image/png") if kind == "Image" else ("", "application/pdf")
+    whole = isinstance(media_type, str) and media_type.startswith(begins)
+    if not whole or not re.fullmatch(_MEDIA_TYPE, cast("str", media_type)):
+        raise UsageError(
+            f"The `media_type` of a block {kind!r} can't be {media_type!r}; give one such as "
+            f"{such_as!r}."
+        )
 
 
 def _check_bytes(data: object, kind: str) -> None:
@@ -137,11 +153,15 @@ def check_parts(
 def _check_limits(limits: Limits) -> None:
     """Refuse bounds that nothing can be held against."""
     for name in limits.__struct_fields__:
-        value: object = getattr(limits, name)
+        value: Any = getattr(limits, name)
         if value is None and name != "max_steps":
             continue
         if type(value) not in (int, float) or value != value:  # NaN is not even itself
             raise UsageError(f"The limit {name!r} can't be {value!r}; give a number.")
+        if value < 0:
+            raise UsageError(
+                f"The limit {name!r} can't be {value!r}; give one that is not below 0."
+            )
 
 
 def _check_controls(controls: Controls) -> None:

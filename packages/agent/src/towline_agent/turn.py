@@ -182,7 +182,7 @@ class _Turn:
         except Exception as error:
             if isinstance(error, TimeoutError) and limit.expired:
                 return self._completed("time_limit"), None
-            _log.exception("The turn %s failed by a fault of ours", self._start.turn)
+            _log.exception("The turn %s broke", self._start.turn)
             return self._failed_inside(), error
 
     def cancelled_inside(self) -> _Outcome:
@@ -190,11 +190,11 @@ class _Turn:
         return self._failed_inside(), RuntimeError("The turn was cancelled from within.")
 
     def _failed_inside(self) -> TurnFailed:
-        """The end of a turn that a fault of our own or of a tool's code broke."""
+        """The end of a turn that a fault of our own, of a tool or of a callback broke."""
         fault = Fault(
             code="internal_error",
-            message="The turn broke by a fault in towline or in a tool; the log has the traceback. "
-            "Send the prompt again.",
+            message="The turn broke by a fault in towline, in a tool or in a callback such as "
+            "`answer`; the log has the traceback. Send the prompt again.",
         )
         return TurnFailed(fault=fault, usage=self.spent.usage)
 

@@ -230,6 +230,15 @@ async def test_one_key_makes_no_ring_and_keys_that_are_passed_stand_alone() -> N
 
 
 @pytest.mark.rules("A2.64")
+@pytest.mark.parametrize(
+    "keys", [{"api_key": ""}, {"api_keys": [""]}, {"api_keys": ["a", " "]}, {"api_key": 3}]
+)
+def test_an_empty_key_is_refused_and_none_of_the_environment_stands_in(keys: Any) -> None:
+    with pytest.raises(UsageError, match="leave it out"):
+        connect("groq/x", {"GROQ_API_KEYS": "k-1"}, base_url="https://other.test", **keys)
+
+
+@pytest.mark.rules("A2.64")
 async def test_a_sign_in_is_used_where_there_is_no_key() -> None:
     credential = BearerCredential("ya29.x")
     call = await sent("gemini+chat/gemini-3.8-flash", {}, credential=credential)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -99,10 +99,16 @@ def connect(
         transport: Who carries the requests; `None` for the process's own.
 
     Raises:
-        UsageError: No such provider or dialect, or no model named where there is no usual one.
+        UsageError: No such provider or dialect, no model named where there is no usual one, or an
+            empty key.
     """
     if isinstance(api_keys, str):
         raise UsageError("'api_keys' takes a list; one key alone goes into `api_key`.")
+    given = [key for key in (api_key, *api_keys) if key is not None]
+    if not all(isinstance(key, str) and key.strip() for key in cast("list[object]", given)):
+        raise UsageError(
+            "A key that was given is empty or no text; leave it out to take the environment's."
+        )
     env = os.environ if env is None else env
     provider, _, model = name.strip().partition("/")
     base, _, dialect = provider.partition("+")
@@ -112,8 +118,7 @@ def connect(
             return installed
     vendor = find_vendor(base)
     moved = named_url(vendor, env, base_url)
-    keys = list(dict.fromkeys(key for key in (api_key, *api_keys) if key))
-    keys = keys or list(vendor_keys(vendor, env, stored))
+    keys = list(dict.fromkeys(given)) or list(vendor_keys(vendor, env, stored))
     dialect = _dialect(vendor, dialect, env, moved=moved is not None)
     url = moved or vendor.other_urls.get(dialect, vendor.base_url)
     if vendor.name == "vertex":
