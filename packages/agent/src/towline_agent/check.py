@@ -158,7 +158,7 @@ def _check_limits(limits: Limits) -> None:
             continue
         if type(value) not in (int, float) or value != value:  # NaN is not even itself
             raise UsageError(f"The limit {name!r} can't be {value!r}; give a number.")
-        if value < 0:
+        if value is not None and value < 0:
             raise UsageError(
                 f"The limit {name!r} can't be {value!r}; give one that is not below 0."
             )
