@@ -156,6 +156,7 @@ async def test_sessions_are_found_named_put_away_and_deleted_with_a_way_back(
         sheet = page.get_by_role("dialog")
         await sheet.get_by_label("Title").fill("Numbers")
         await sheet.get_by_role("button", name="Rename").click()
+        await expect(sheet).to_be_hidden()  # what is behind it takes no keys before
         await listed.get_by_role("searchbox").fill("")
         row = listed.get_by_role("listitem").filter(has_text="Numbers")
         await expect(row).to_be_visible()
