@@ -80,6 +80,14 @@ CASES = {
         models={"anthropic/claude-opus-5-5": ("It is Lisbon.", "About 570,000 people.")},
         printed="About 570,000 people.\n",
     ),
+    "library_saved": Case(
+        models={"openai": ("The way to Lisbon.",)},
+        files={
+            "conversation.json": b'[{"role":"user","content":[{"type":"text","text":"Where is '
+            b'it?"}]},{"role":"assistant","content":[{"type":"text","text":"In Portugal."}]}]'
+        },
+        printed="2 The way to Lisbon.\n",
+    ),
     "library_stream": Case(
         models={"openai": (call("roll", sides=20), [TextPiece(0, "A "), TextPiece(0, "twenty!")])},
         printed='[roll {"sides": 20}]\nA twenty!\n2 steps\n',

@@ -1,5 +1,7 @@
 """What an agent of the library is held to beside its own rules."""
 
+from typing import Any
+
 import pytest
 
 from towline_agent.agent import Agent
@@ -43,3 +45,29 @@ async def test_a_policy_and_a_judge_stand_behind_an_agents_own_rules() -> None:
         assert asked == reason
         told = str(result.messages)
         assert ("Denied by rule" in told) is (at == "far")
+
+
+@pytest.mark.rules("A5.70")
+@pytest.mark.parametrize(("value", "words"), [(None, "async def"), (True, "reason as text")])
+async def test_a_judge_that_is_none_asks_and_the_log_says_how_to_mend_it(
+    value: Any, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    async def write() -> str:
+        """Write."""
+        return "written"
+
+    async def judge(_: Allowed) -> Any:
+        return value
+
+    def at_once(_: Allowed) -> Any:
+        return value
+
+    made = Agent(
+        ScriptedProvider(call("write"), "Done."),
+        tools=[write],
+        judge=at_once if value is None else judge,
+    )
+    result = await made.run("Go.")
+    assert "Nobody is there to allow it" in str(result.messages)
+    assert words in caplog.text

@@ -4,16 +4,22 @@ import base64
 import logging
 from typing import Any, Final, cast
 
+import msgspec
 import pytest
 
 from towline_agent.agent import Agent
+from towline_agent.delegate import EXPLORE, SubAgent
+from towline_agent.permissions.rules import parse_rule
 from towline_agent.providers.anthropic.provider import Anthropic
-from towline_agent.providers.base import Controls
+from towline_agent.providers.base import Controls, Model
 from towline_agent.providers.gemini.provider import Gemini
+from towline_agent.providers.keys import KeyRing
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.providers.openai_responses.provider import OpenAIResponses
 from towline_agent.testing import ScriptedProvider, call
 from towline_agent.tools.function import make_tool, tool
+from towline_agent.tools.spawn import make_spawn_agent
+from towline_agent.workspaces.local import LocalWorkspace
 from towline_protocol import (
     File,
     Image,
@@ -34,6 +40,10 @@ SCHEMA: Final[_Json] = {"type": "object", "properties": {}}
 def look(at: int) -> int:
     """Look."""
     return at
+
+
+def explore(**facts: Any) -> SubAgent:
+    return msgspec.structs.replace(EXPLORE, **facts)
 
 
 def results(messages: tuple[Message, ...]) -> list[str]:
@@ -66,6 +76,16 @@ def given(value: Any) -> Any:
         ({"limits": Limits(wall_s=float("nan"))}, "'wall_s'"),
         ({"limits": Limits(max_tokens=True)}, "'max_tokens'"),
         ({"limits": Limits(max_steps=-1)}, "not below 0"),
+        ({"limits": Limits(max_steps=given(1.5))}, "whole number"),
+        ({"controls": Controls(max_tokens=0)}, "1 or more"),
+        ({"controls": Controls(temperature=-1.0)}, "0 or more"),
+        ({"rules": parse_rule("deny look")}, "give a list"),
+        ({"root": 5}, "give a folder"),
+        ({"root": LocalWorkspace}, "give a folder"),
+        ({"agents": [SubAgent(name=" ", description="", instructions="")]}, "no name"),
+        ({"agents": [SubAgent(name=given(5), description="", instructions="")]}, "must be text"),
+        ({"agents": [explore(limits=given({"max_steps": 3}))]}, "`Limits(...)`"),
+        ({"agents": [explore(limits=Limits(wall_s=-1.0))]}, "not below 0"),
         ({"limits": Limits(max_cost=-0.5)}, "not below 0"),
         ({"controls": Controls(stop=given("END"))}, "tuple of texts"),
         ({"controls": Controls(temperature=given("hot"))}, "'temperature'"),
@@ -138,7 +158,7 @@ async def test_a_file_of_no_kind_is_refused(kind: Any) -> None:
 
 
 @pytest.mark.rules("A4.46")
-@pytest.mark.parametrize("data", ["???", "a", b"abc", None, 3])
+@pytest.mark.parametrize("data", ["???", "a", "", b"abc", None, 3])
 async def test_a_picture_without_readable_bytes_is_refused(data: Any) -> None:
     with pytest.raises(UsageError, match="base64") as caught:
         await Agent(ScriptedProvider("I see.")).run([Image(media_type="image/png", data=data)])
@@ -280,6 +300,46 @@ def test_a_time_that_is_none_is_refused(bound: Any) -> None:
         made(look)
 
 
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize("fact", ["title", "subject", "preview", "look"])
+def test_a_fact_of_a_tool_that_is_no_function_is_refused(fact: str) -> None:
+    facts: _Json = {fact: "x"}
+    with pytest.raises(UsageError, match=f"{fact}='x'; give a function"):
+        tool(**facts)(look)
+
+
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize("providers", [[ScriptedProvider()], ScriptedProvider(), None])
+def test_what_is_no_ring_of_keys_is_refused(providers: Any) -> None:
+    with pytest.raises(UsageError, match="dict of keys"):
+        KeyRing(providers)
+
+
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize(
+    ("run", "agents"), [(None, None), ({}, None), (look, ["a"]), (look, {3: 4})]
+)
+def test_what_can_run_no_other_agent_is_refused(run: Any, agents: Any) -> None:
+    with pytest.raises(UsageError, match=r"function must run|dict of names"):
+        make_spawn_agent(run, agents)
+
+
+async def test_a_bad_value_is_not_repeated_whole() -> None:
+    with pytest.raises(UsageError) as caught:
+        await Agent(ScriptedProvider()).run("Hi", messages=given(["x" * 10_000]))
+    assert len(caught.value.message) < 500
+
+
+@pytest.mark.rules("A5.47")
+def test_a_rule_that_names_no_tool_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    rules = [parse_rule(text) for text in ("deny lok", "allow look", "ask *", "ask spawn_agent")]
+    Agent(ScriptedProvider(), tools=[look], rules=rules, agents=[EXPLORE])
+    (told,) = caplog.messages
+    assert told == (
+        "The rule 'deny lok' does nothing: there is no tool 'lok' (did you mean 'look'?)."
+    )
+
+
 @pytest.mark.rules("A4.45", "A4.42")
 @pytest.mark.parametrize("make", [OpenAIChat, OpenAIResponses, Anthropic, Gemini])
 @pytest.mark.parametrize(
@@ -292,6 +352,7 @@ def test_a_time_that_is_none_is_refused(bound: Any) -> None:
         ({"api_key": b"secret"}, "'bytes'"),
         ({"extra_headers": ["x"]}, "'extra_headers'"),
         ({"facts": {"window": 3}}, "Model(...)"),
+        ({"facts": Model(provider="p", id="m", window=0)}, "window"),
     ],
 )
 def test_what_no_provider_can_be_made_with_is_refused(make: Any, facts: _Json, words: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from towline_agent.agent import Agent
 from towline_agent.limits import (
     MAX_RESULT_CHARS,
     Slot,
@@ -14,6 +15,8 @@ from towline_agent.limits import (
     first_sentence,
     result_cap,
 )
+from towline_agent.providers.base import Model
+from towline_agent.testing import ScriptedProvider
 from towline_protocol import Image, Limits, ResultBlock, Text, Usage, block_text
 
 PICTURE = Image(media_type="image/png", data="AAAA")
@@ -34,7 +37,9 @@ PICTURE = Image(media_type="image/png", data="AAAA")
 )
 def test_a_bound_is_over_when_it_is_reached(limits: Limits, reason: str | None) -> None:
     usage = Usage(input=10, output=20, cache_read=30, cache_write=50, reasoning=15)
-    assert Spent(steps=3, usage=usage, cost=0.5).over(limits) == reason
+    spent = Spent(steps=3)
+    spent.add(usage, 0.5)
+    assert spent.over(limits) == reason
 
 
 @pytest.mark.rules("A4.49")
@@ -47,7 +52,28 @@ def test_a_cost_that_is_unknown_once_stays_unknown() -> None:
     spent.add(Usage(input=1), None)
     spent.add(Usage(input=1), 0.25)
     assert spent.cost is None
-    assert spent.over(Limits(max_cost=0.1)) is None
+
+
+@pytest.mark.rules("A4.8")
+def test_a_budget_is_held_against_what_is_known_to_be_spent() -> None:
+    spent = Spent()
+    spent.add(Usage(input=1), None)
+    spent.add(Usage(input=1), 0.25)
+    assert spent.over(Limits(max_cost=0.5)) is None
+    spent.add(Usage(input=1), 0.25)
+    assert spent.cost is None
+    assert spent.over(Limits(max_cost=0.5)) == "budget"
+
+
+@pytest.mark.rules("A4.48", "A4.49")
+@pytest.mark.parametrize(("price", "cost"), [(None, None), (1.0, None), (0.0, 0.0)])
+async def test_an_answer_that_was_cut_off_has_cost_something_unless_the_model_is_free(
+    price: float | None, cost: float | None
+) -> None:
+    model = Model(provider="p", id="m", price_input=price, price_output=price)
+    provider = ScriptedProvider([asyncio.Event()], model=model)
+    result = await Agent(provider, limits=Limits(wall_s=0.01)).run("Hi")
+    assert (result.stop_reason, result.cost) == ("time_limit", cost)
 
 
 @pytest.mark.rules("A4.19", "A4.20")

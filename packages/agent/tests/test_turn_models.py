@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from towline_agent.agent import Agent
 from towline_agent.errors import (
     AuthenticationFailed,
     ModelNotFound,
@@ -63,6 +64,16 @@ async def look() -> str:
 
 def models(host: ScriptedHost) -> list[str]:
     return [event.model for event in host.events if isinstance(event, StepStarted)]
+
+
+@pytest.mark.rules("A3.35", "A4.59")
+async def test_when_no_model_serves_the_error_says_what_the_one_before_met() -> None:
+    gone = failed(ModelNotFound, "model_not_found")
+    two = ScriptedProvider(StepFailed(error=AuthenticationFailed("There is no key.")), model=TWO)
+    agent = Agent(ScriptedProvider(gone, model=ONE), fallbacks=[two])
+    with pytest.raises(AuthenticationFailed) as caught:
+        await agent.run("Hi")
+    assert caught.value.__cause__ is gone.error
 
 
 @pytest.mark.rules("A3.35")

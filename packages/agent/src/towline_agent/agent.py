@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import os
 import platform
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -11,7 +12,15 @@ from typing import Any, Final, Generic, TypeVar, overload
 import msgspec
 
 from towline_agent.background import run_in_background
-from towline_agent.check import Prompt, check_arguments, check_messages, check_parts, check_prompt
+from towline_agent.check import (
+    Prompt,
+    check_arguments,
+    check_messages,
+    check_parts,
+    check_prompt,
+    check_root,
+    tell_idle_rules,
+)
 from towline_agent.delegate import SubAgent, check_agents, with_agents
 from towline_agent.host import Clock, Mint, SystemClock, mint_now
 from towline_agent.local_host import Answerer, LocalHost
@@ -38,6 +47,7 @@ from towline_protocol import (
 
 __all__ = ["Agent", "AgentResult", "EventStream", "system_prompt"]
 
+_log: Final = logging.getLogger("towline.agent")
 _T = TypeVar("_T")
 _O = TypeVar("_O", covariant=True)
 
@@ -181,6 +191,7 @@ class Agent:
         callbacks = {"answer": answer, "judge": judge, "policy": policy}
         check_parts(model, fallbacks, rules, server_tools, callbacks)
         check_agents(agents)
+        check_root(root)
         self.name = name
         """What the agent calls itself."""
         self.instructions = instructions
@@ -189,6 +200,9 @@ class Agent:
         """What the model may call."""
         self.limits = limits or Limits()
         """The bounds of each run."""
+        known = {*self.tools, "spawn_agent"} if agents else self.tools.keys()
+        for told in tell_idle_rules(rules, known):
+            _log.warning(told)
         self._rooted = any(tool.rooted for tool in self.tools.values())
         self._models = (model, *fallbacks)
         self._providers: tuple[Provider, ...] = ()

@@ -1,8 +1,9 @@
 """What a caller of the library gives, looked at before anything is done with it."""
 
 import binascii
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from towline_agent.permissions.policy import MODES
@@ -10,13 +11,25 @@ from towline_agent.permissions.rules import Rule
 from towline_agent.providers.base import EFFORTS, Controls
 from towline_protocol import Block, File, Image, Limits, Message, PromptBlock, Text, UsageError
 
-__all__ = ["Prompt", "check_arguments", "check_messages", "check_parts", "check_prompt"]
+__all__ = [
+    "Prompt",
+    "check_arguments",
+    "check_limits",
+    "check_messages",
+    "check_parts",
+    "check_prompt",
+    "check_root",
+    "tell_idle_rules",
+]
 
 Prompt = str | Sequence[PromptBlock]
 """Words, or blocks such as `Text`, `Image` and `File`."""
 
 _BLOCKS: Final = frozenset(Block.__args__)
 _MEDIA_TYPE: Final = r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(;.*)?"
+_LEAST: Final = {"max_tokens": 1, "temperature": 0, "top_p": 0}
+_SHOWN: Final = 200
+"""Characters of a bad value that a message repeats."""
 _ROLES: Final = ("system", "user", "assistant", "tool")
 
 
@@ -29,11 +42,13 @@ def check_prompt(prompt: object) -> None:
     if isinstance(prompt, str) and prompt.strip():
         return
     if isinstance(prompt, str) or not isinstance(prompt, Sequence) or not prompt:
-        raise UsageError(f"A prompt can't be {prompt!r}; give words, or a list of blocks.")
+        raise UsageError(
+            f"A prompt can't be {_show(cast('object', prompt))}; give words, or a list of blocks."
+        )
     for block in cast("Sequence[Any]", prompt):
         if not isinstance(block, Text | Image | File):
             raise UsageError(
-                f"A prompt can't hold {block!r}; its blocks are `Text`, `Image` and `File`."
+                f"A prompt can't hold {_show(block)}; its blocks are `Text`, `Image` and `File`."
             )
         if isinstance(block, Text):
             continue
@@ -59,7 +74,7 @@ def _check_bytes(data: object, kind: str) -> None:
     if not isinstance(data, str):
         raise UsageError(f"The `data` of a block {kind!r} can't be {type(data).__name__!r}; {how}.")
     try:
-        binascii.a2b_base64(data, strict_mode=True)
+        binascii.a2b_base64(data or "empty", strict_mode=True)
     except ValueError as error:
         raise UsageError(
             f"The `data` of a block {kind!r} is no base 64 ({error}); {how}."
@@ -73,11 +88,11 @@ def check_messages(messages: object) -> None:
         UsageError: It is no list of messages, or one of them is none.
     """
     if isinstance(messages, str | bytes) or not isinstance(messages, Sequence):
-        raise UsageError(f"'messages' can't be {messages!r}; give the `messages` of a result.")
+        raise UsageError(f"'messages' can't be {_show(messages)}; give the `messages` of a result.")
     for message in cast("Sequence[Any]", messages):
         if not isinstance(message, Message):
             raise UsageError(
-                f"'messages' can't hold {message!r}; give the `messages` of a result, or "
+                f"'messages' can't hold {_show(message)}; give the `messages` of a result, or "
                 "`Message(role, (Text(text=...),))`."
             )
         if message.role not in _ROLES:
@@ -85,8 +100,8 @@ def check_messages(messages: object) -> None:
         for block in _listed(message.content):
             if type(block) not in _BLOCKS:
                 raise UsageError(
-                    f"A message can't hold {block!r}; its content is a tuple of blocks such as "
-                    "`Text`."
+                    f"A message can't hold {_show(block)}; its content is a tuple of blocks such "
+                    "as `Text`."
                 )
 
 
@@ -107,7 +122,7 @@ def check_arguments(
             raise UsageError(f"{name!r} can't be {value!r}; give a text.")
     if not isinstance(limits, Limits | None):
         raise UsageError(f"'limits' can't be {limits!r}; give `Limits(...)`.")
-    _check_limits(limits or Limits())
+    check_limits(limits or Limits())
     if not isinstance(controls, Controls | None):
         raise UsageError(f"'controls' can't be {controls!r}; give `Controls(...)`.")
     _check_controls(controls or Controls())
@@ -133,12 +148,11 @@ def check_parts(
         raise UsageError(f"'fallbacks' can't be {fallbacks!r}; give a list of models.")
     for asked in (model, *cast("Sequence[object]", fallbacks)):
         _check_model(asked)
-    for rule in _listed(rules):
-        if not isinstance(rule, Rule):
-            raise UsageError(
-                f"'rules' can't hold {rule!r}; give a list such as "
-                "`[parse_rule('deny send_mail')]`."
-            )
+    listed = _listed(rules)
+    if listed == (rules,) or not all(isinstance(rule, Rule) for rule in listed):
+        raise UsageError(
+            f"'rules' can't be {_show(rules)}; give a list, such as [parse_rule('deny send_mail')]."
+        )
     if isinstance(server_tools, str) or not all(
         isinstance(word, str) for word in _listed(server_tools)
     ):
@@ -150,14 +164,20 @@ def check_parts(
             raise UsageError(f"{name!r} can't be {value!r}; give a function.")
 
 
-def _check_limits(limits: Limits) -> None:
-    """Refuse bounds that nothing can be held against."""
+def check_limits(limits: Limits) -> None:
+    """Refuse bounds that nothing can be held against.
+
+    Raises:
+        UsageError: One is no number, below 0, or not whole where only whole ones count.
+    """
     for name in limits.__struct_fields__:
         value: Any = getattr(limits, name)
         if value is None and name != "max_steps":
             continue
         if type(value) not in (int, float) or value != value:  # NaN is not even itself
             raise UsageError(f"The limit {name!r} can't be {value!r}; give a number.")
+        if name == "max_steps" and type(value) is not int:
+            raise UsageError(f"The limit {name!r} can't be {value!r}; give a whole number.")
         if value is not None and value < 0:
             raise UsageError(
                 f"The limit {name!r} can't be {value!r}; give one that is not below 0."
@@ -167,12 +187,19 @@ def _check_limits(limits: Limits) -> None:
 def _check_controls(controls: Controls) -> None:
     """Refuse controls that every provider would."""
     for name in controls.__struct_fields__:
-        value: object = getattr(controls, name)
+        value: Any = getattr(controls, name)
         if name == "stop":
             if isinstance(value, str) or not all(isinstance(text, str) for text in _listed(value)):
                 raise UsageError(f"The control 'stop' can't be {value!r}; give a tuple of texts.")
-        elif value is not None and (type(value) not in (int, float) or value != value):
+            continue
+        if value is None:
+            continue
+        if type(value) not in (int, float) or value != value:
             raise UsageError(f"The control {name!r} can't be {value!r}; give a number.")
+        if value < _LEAST.get(name, value):
+            raise UsageError(
+                f"The control {name!r} can't be {value!r}; give {_LEAST[name]} or more."
+            )
 
 
 def _check_model(model: object) -> None:
@@ -182,6 +209,43 @@ def _check_model(model: object) -> None:
             f"A model can't be {model!r}; give 'provider/model', or a provider such as "
             "`OpenAIChat(...)`."
         )
+
+
+def check_root(root: object) -> None:
+    """Refuse what is no place to work in.
+
+    Raises:
+        UsageError: It is no text, no path and no `Workspace`.
+    """
+    if root is None or isinstance(root, str | os.PathLike):
+        return
+    if isinstance(root, type) or not callable(getattr(root, "read", None)):
+        raise UsageError(
+            f"'root' can't be {_show(root)}; give a folder as text or a `Path`, or a `Workspace`."
+        )
+
+
+def tell_idle_rules(rules: Sequence[Rule], tools: Collection[str]) -> Iterator[str]:
+    """A sentence for each rule that names no tool, as a mistyped one does.
+
+    Args:
+        rules: The rules.
+        tools: The names of all tools that there are.
+    """
+    for rule in rules:
+        if rule.tool == "*" or rule.tool in tools:
+            continue
+        import difflib  # few rules are mistyped
+
+        near = difflib.get_close_matches(rule.tool, sorted(tools), n=2, cutoff=0.6)
+        hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+        yield f"The rule {rule.text!r} does nothing: there is no tool {rule.tool!r}{hint}."
+
+
+def _show(value: object) -> str:
+    """A bad value as a message repeats it: its beginning, since a result or a picture is long."""
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def _listed(value: object) -> Sequence[object]:

@@ -1,8 +1,9 @@
 """Whether a call may run: by rules and mode, by the judge, or because a person allows it."""
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
@@ -23,7 +24,7 @@ from towline_agent.plan import CallRecord, Plan
 from towline_agent.tasks import heed_cancel, run_apart
 from towline_agent.tools.tool import Look, Tool
 from towline_agent.workspaces.base import ABSENT, Workspace
-from towline_protocol import PermissionId, PermissionRequested, PermissionResolved
+from towline_protocol import PermissionId, PermissionRequested, PermissionResolved, UsageError
 
 __all__ = ["CHANGED", "Refusal", "find_changed", "seek_consent"]
 
@@ -149,9 +150,19 @@ async def _doubt(look_at: Judge, case: Case, verdict: Verdict, asked: Asked) -> 
         reason=verdict.reason,
     )
     try:
-        doubt = await run_apart(look_at(allowed))
+        doubt = await run_apart(_ask_judge(look_at, allowed))
     except Exception as error:  # a rim, as a tool call is one: the judge is code of others
         heed_cancel()
         _log.error("The judge failed in call %s", asked.call, exc_info=error)
         doubt = "What looks at such calls has failed."
     return verdict if doubt is None else Verdict("ask", doubt, case.parts)
+
+
+async def _ask_judge(look_at: Judge, allowed: Allowed) -> str | None:
+    asked: object = look_at(allowed)
+    if not inspect.isawaitable(asked):
+        raise UsageError(f"'judge' gave {asked!r} at once; make it an `async def` function.")
+    doubt = cast("object", await asked)
+    if doubt is not None and not isinstance(doubt, str):
+        raise UsageError(f"'judge' gave {doubt!r}; return the reason as text, or `None`.")
+    return doubt

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 import msgspec
 
+from towline_agent.check import check_limits
 from towline_agent.errors import ToolError
 from towline_agent.host import Host, Stop
 from towline_agent.limits import Spent
@@ -144,7 +145,7 @@ def check_agents(agents: object) -> None:
     """Refuse what is no list of sub-agents, before a run stumbles over it.
 
     Raises:
-        UsageError: It is no list, holds what is no `SubAgent`, or two of one name.
+        UsageError: It is no list, holds what is no `SubAgent` or a bad one, or two of one name.
     """
     listed = cast("Sequence[object]", agents if isinstance(agents, Sequence) else ())
     found = [agent for agent in listed if isinstance(agent, SubAgent)]
@@ -154,10 +155,23 @@ def check_agents(agents: object) -> None:
             "`SubAgent(name=..., description=..., instructions=...)`. What is an `Agent` is asked "
             "by the tool that `make_spawn_agent` makes."
         )
+    for agent in found:
+        _check_agent(agent)
     names = [agent.name for agent in found]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"Two agents are called {name!r}; rename one.")
+
+
+def _check_agent(agent: SubAgent) -> None:
+    texts = (agent.name, agent.description, agent.instructions)
+    if not all(isinstance(text, str) for text in cast("tuple[object, ...]", texts)):
+        raise UsageError(f"The name, description and instructions of {agent!r} must be text.")
+    if not agent.name.strip():
+        raise UsageError(f"{agent!r} has no name; the model chooses it by that.")
+    if not isinstance(cast("object", agent.limits), Limits):
+        raise UsageError(f"The limits of agent {agent.name!r} must be `Limits(...)`.")
+    check_limits(agent.limits)
 
 
 def with_agents(plan: Plan, host: Host, agents: Sequence[SubAgent]) -> Plan:

@@ -42,11 +42,14 @@ class Spent(msgspec.Struct, kw_only=True):
     """Tokens of all requests."""
     cost: float | None = 0.0
     """US dollars; `None` once a price was unknown (A4.49)."""
+    known_cost: float = 0.0
+    """The part of it that is known: a budget is held against this."""
 
     def add(self, usage: Usage, cost: float | None) -> None:
         """Count one request."""
         self.usage = self.usage + usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
+        self.known_cost += cost or 0.0
 
     def over(self, limits: Limits) -> str | None:
         """The stop reason of the first bound that is reached; `None` while none is (A4.8)."""
@@ -58,7 +61,7 @@ class Spent(msgspec.Struct, kw_only=True):
         """The stop reason once tokens or money are gone; `None` while they are not."""
         if limits.max_tokens is not None and self._tokens() >= limits.max_tokens:
             return "budget"
-        if limits.max_cost is not None and (self.cost or 0.0) >= limits.max_cost:
+        if limits.max_cost is not None and self.known_cost >= limits.max_cost:
             return "budget"
         return None
 

@@ -111,12 +111,18 @@ class Stepper:
             trailing: Words for this step alone.
         """
         self._attempts = 0
+        before: Exception | None = None  # why the model before this one could not serve
         while True:
             request = self._assembler.request(
                 messages, self.model, hand_over=hand_over, trailing=trailing
             )
             result = await self._insist(request, self._try)
-            if isinstance(result, StepAnswer) or not self._fall_back(result):
+            if isinstance(result, StepAnswer):
+                return result
+            if before is not None:
+                result.error.__cause__ = before
+            before = result.error
+            if not self._fall_back(result):
                 return result
 
     async def consult(self, request: Request) -> StepResult:
@@ -159,22 +165,27 @@ class Stepper:
             result = await self._send(request, writer.piece)
         except BaseException as error:  # no message stays open
             writer.cut("cancelled" if isinstance(error, asyncio.CancelledError) else "failed")
+            self._count_cut()
             raise
         if isinstance(result, StepAnswer):
             self._keep(result, writer, hand_over=request.tool_choice == "none")
         else:
-            self._count_failed(result.usage)
+            self._count_failed(result)
             writer.cut("failed")
         return result
 
     async def _try_beside(self, request: Request) -> StepResult:
         """One try at words beside the conversation: the log has their cost alone."""
         await self._host.settle()
-        result = await self._send(request, _ignore)
+        try:
+            result = await self._send(request, _ignore)
+        except BaseException:
+            self._count_cut()
+            raise
         if isinstance(result, StepAnswer):
             self._spent.add(result.usage, answer_cost(self.model, result.usage))
         else:
-            self._count_failed(result.usage)
+            self._count_failed(result)
         return result
 
     def _started(self, attempt: int) -> StepStarted:
@@ -186,12 +197,17 @@ class Stepper:
             model=self.model.name, attempt=attempt, failed=failed.usage, failed_cost=failed.cost
         )
 
-    def _count_failed(self, usage: Usage) -> None:
-        price = cost(self.model, usage)
+    def _count_failed(self, failed: StepFailed) -> None:
+        usage = failed.usage
+        price = (answer_cost if failed.streamed else cost)(self.model, usage)
         self._spent.add(usage, price)
         if usage != _NOTHING:
             self._failed = self._failed or Spent()
             self._failed.add(usage, price)
+
+    def _count_cut(self) -> None:
+        """Count a request whose end nobody saw: what it has cost is unknown, if not nothing."""
+        self._spent.add(_NOTHING, answer_cost(self.model, _NOTHING))
 
     def _send(self, request: Request, on_piece: Callable[[Piece], None]) -> Awaitable[StepResult]:
         slot = self._plan.slot

@@ -140,6 +140,9 @@ async def test_addresses_of_the_environment_are_taken() -> None:
     call = await sent("groq/x", {}, base_url="https://other.test", api_key="k2")
     assert call.url == "https://other.test/v1/chat/completions"
     assert call.headers["authorization"] == "Bearer k2"
+    for mine in ("127.0.0.1:8000/v1", "localhost:8000", "[::1]:8000"):
+        call = await sent("openai+chat/x", {}, base_url=mine)
+        assert call.url == f"http://{mine.removesuffix('/v1')}/v1/chat/completions"
     call = await sent("glm/x", {"ZAI_API_KEY": "k", "ZAI_BASE_URL": "open.bigmodel.cn/api/paas/v4"})
     assert call.url == "https://open.bigmodel.cn/api/paas/v4/chat/completions"
 
@@ -230,12 +233,43 @@ async def test_one_key_makes_no_ring_and_keys_that_are_passed_stand_alone() -> N
 
 
 @pytest.mark.rules("A2.64")
+@pytest.mark.parametrize("base_url", ["", " ", 5])
+def test_an_empty_address_is_refused_and_the_vendors_does_not_stand_in(base_url: Any) -> None:
+    with pytest.raises(UsageError, match="leave it out"):
+        connect("openai/x", {}, base_url=base_url, api_key="k")
+
+
+@pytest.mark.rules("A2.64")
+async def test_a_wrong_key_of_another_dialect_names_a_provider_that_keeps_one() -> None:
+    refused = Scripted(status=401, parts=(b'{"error": {"message": "no"}}',))
+    asked = connect(
+        "openai+chat/x", {}, base_url="https://other.test", transport=ScriptedTransport(refused)
+    )
+    result = await asked.step(ASK, lambda _: None)
+    assert isinstance(result, StepFailed)
+    assert "`towline keys set openai`" in result.error.message
+
+
+@pytest.mark.rules("A2.64")
 @pytest.mark.parametrize(
-    "keys", [{"api_key": ""}, {"api_keys": [""]}, {"api_keys": ["a", " "]}, {"api_key": 3}]
+    "keys",
+    [
+        {"api_key": ""},
+        {"api_keys": [""]},
+        {"api_keys": ["a", " "]},
+        {"api_key": 3},
+        {"api_keys": [None]},
+    ],
 )
 def test_an_empty_key_is_refused_and_none_of_the_environment_stands_in(keys: Any) -> None:
     with pytest.raises(UsageError, match="leave it out"):
         connect("groq/x", {"GROQ_API_KEYS": "k-1"}, base_url="https://other.test", **keys)
+
+
+@pytest.mark.parametrize(("name", "facts"), [(None, {}), ("groq", {"api_keys": None})])
+def test_what_names_no_model_or_no_keys_is_refused(name: Any, facts: Any) -> None:
+    with pytest.raises(UsageError, match=r"give 'provider/model'|takes a list"):
+        connect(name, {}, **facts)
 
 
 @pytest.mark.rules("A2.64")

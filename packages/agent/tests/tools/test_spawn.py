@@ -45,6 +45,16 @@ async def test_a_task_goes_to_the_runner_and_its_answer_comes_back() -> None:
 
 
 @pytest.mark.rules("A4.61")
+async def test_a_runner_that_is_not_async_is_told_of() -> None:
+    def at_once(_prompt: str, _agent: str | None) -> Any:
+        return "Found it."
+
+    end = await ended(at_once, prompt="Find the fault.")
+    assert (end.status, end.is_error) == ("failed", True)
+    assert "'Found it.' at once; make it an `async def`" in block_text(end.content)
+
+
+@pytest.mark.rules("A4.61")
 async def test_an_agent_may_be_given_another_one() -> None:
     inner = Agent(ScriptedProvider("Lisbon."))
 

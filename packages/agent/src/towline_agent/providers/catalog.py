@@ -100,15 +100,11 @@ def connect(
 
     Raises:
         UsageError: No such provider or dialect, no model named where there is no usual one, or an
-            empty key.
+            address or a key that is empty.
     """
-    if isinstance(api_keys, str):
+    if isinstance(api_keys, str) or not isinstance(cast("object", api_keys), Sequence):
         raise UsageError("'api_keys' takes a list; one key alone goes into `api_key`.")
-    given = [key for key in (api_key, *api_keys) if key is not None]
-    if not all(isinstance(key, str) and key.strip() for key in cast("list[object]", given)):
-        raise UsageError(
-            "A key that was given is empty or no text; leave it out to take the environment's."
-        )
+    given = _given(name, base_url, api_key, api_keys)
     env = os.environ if env is None else env
     provider, _, model = name.strip().partition("/")
     base, _, dialect = provider.partition("+")
@@ -139,6 +135,29 @@ def connect(
         ca_file=ca_file or env.get(CA_SETTING) or None,
     )
     return make_provider(asked, keys, credential, transport)
+
+
+def _given(
+    name: object, base_url: object, api_key: object, api_keys: Sequence[object]
+) -> list[str]:
+    """The keys that were given, once all that was given is looked at.
+
+    What is empty is most often a setting that is not set: the vendor's own address or a key out of
+    the environment must not stand in for it.
+    """
+    if not isinstance(name, str):
+        raise UsageError(f"A model can't be {name!r}; give 'provider/model'.")
+    if base_url is not None and not (isinstance(base_url, str) and base_url.strip()):
+        raise UsageError(
+            f"'base_url' can't be {base_url!r}; leave it out to ask at the vendor's own address."
+        )
+    given = list(api_keys) if api_key is None else [api_key, *api_keys]
+    keys = [key for key in given if isinstance(key, str) and key.strip()]
+    if len(keys) < len(given):
+        raise UsageError(
+            "A key that was given is empty or no text; leave it out to take the environment's."
+        )
+    return keys
 
 
 def connect_local(

@@ -258,7 +258,9 @@ def _make(
         model=peer.model,
         url=peer.url,
         status="in the middle of its answer" if status is None else f"status {status}",
-        key=f"set {setting} to a valid key" if setting else _KEY_ADVICE.format(peer.provider),
+        key=f"set {setting} to a valid key"
+        if setting
+        else _KEY_ADVICE.format(peer.provider.partition("+")[0]),
         idle=idle,
         limit=limit,
         other="another model" if other is None else repr(other),

@@ -25,6 +25,8 @@ def check_given(
         raise UsageError(f"'base_url' can't be {base_url!r}; give an address as text.")
     if not isinstance(facts, Model | None):
         raise UsageError(f"'facts' can't be {facts!r}; give `Model(...)`.")
+    if facts is not None and facts.window is not None and facts.window < 1:
+        raise UsageError(f"A window can't be of {facts.window!r} tokens; leave it out if unknown.")
     if not isinstance(headers, Mapping | None):
         raise UsageError("'extra_headers' must be a dict of names and values.")
     token: Any = getattr(api_key, "token", None)

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -153,6 +153,8 @@ class KeyRing:
     """
 
     def __init__(self, providers: Mapping[str, Provider], *, bench: Bench | None = None) -> None:
+        if not isinstance(cast("object", providers), Mapping):
+            raise UsageError("A ring of keys takes a dict of keys, each with its provider.")
         names = {provider.model.name for provider in providers.values()}
         if len(names) != 1:
             raise UsageError(

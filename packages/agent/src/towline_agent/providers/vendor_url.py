@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from towline_agent.providers.address import is_loopback
 from towline_agent.providers.vendors import Vendor
 from towline_protocol import UsageError
 
@@ -17,8 +18,9 @@ _ANYWHERE: Final = "global"
 def named_url(vendor: Vendor, env: Mapping[str, str], given: str | None = None) -> str | None:
     """The address that a person names instead of the vendor's own; `None` for none.
 
-    Ollama's setting is often a bare `0.0.0.0:11434`, the address where it listens. An Azure
-    resource is asked at its `/openai/v1`, whichever of its addresses is named.
+    One without a scheme is asked with TLS, or without on this machine. Ollama's setting is often a
+    bare `0.0.0.0:11434`, the address where it listens. An Azure resource is asked at its
+    `/openai/v1`, whichever of its addresses is named.
 
     Args:
         vendor: The vendor.
@@ -29,7 +31,8 @@ def named_url(vendor: Vendor, env: Mapping[str, str], given: str | None = None) 
     if not value:
         return None
     if "://" not in value:
-        value = f"http://{value}" if vendor.local else f"https://{value}"
+        plain = vendor.local or is_loopback(_host(value))
+        value = f"http://{value}" if plain else f"https://{value}"
     if vendor.local:
         return value.replace("://0.0.0.0", "://127.0.0.1", 1)
     return _azure(value) if vendor.name == "azure" else value
@@ -54,6 +57,13 @@ def vertex_url(env: Mapping[str, str], project: str | None) -> str:
     location = _first(env, _LOCATION_SETTINGS) or _ANYWHERE
     region = "" if location == _ANYWHERE else f"{location}-"
     return f"https://{region}aiplatform.googleapis.com/v1/projects/{project}/locations/{location}"
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(f"//{address}").hostname or ""
+    except ValueError:  # no address at all: the first step says so
+        return ""
 
 
 def _azure(url: str) -> str:

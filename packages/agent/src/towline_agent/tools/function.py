@@ -248,6 +248,9 @@ def _assemble(
         )
     if not (made.timeout_s is None or _is_above_0(made.timeout_s)):
         raise UsageError(f"Tool {name!r} has timeout_s={made.timeout_s!r}; it must be above 0.")
+    for fact in ("title", "subject", "preview", "look"):
+        if not (getattr(made, fact) is None or callable(getattr(made, fact))):
+            raise UsageError(f"Tool {name!r} has {fact}={getattr(made, fact)!r}; give a function.")
     if made.journals and threaded:
         raise UsageError(f"Tool {name!r} journals its start, so it must be an async function.")
     return made

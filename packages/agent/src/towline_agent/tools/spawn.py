@@ -1,7 +1,8 @@
 """A tool that hands a task to another agent (A4.61)."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -9,7 +10,7 @@ from towline_agent.errors import ToolError
 from towline_agent.tools.function import make_tool
 from towline_agent.tools.result import to_output
 from towline_agent.tools.tool import Tool, ToolContext, ToolOutput
-from towline_protocol import TowlineError
+from towline_protocol import TowlineError, UsageError
 
 __all__ = ["SPAWN_AGENT", "AgentRunner", "SubAgentRunner", "make_spawn_agent", "make_sub_agents"]
 
@@ -47,12 +48,24 @@ def make_spawn_agent(
         run: Runs the other agent. What it raises becomes the call's error.
         agents: The agents to choose from, by name, each with what it is for; `None` for one alone.
         timeout_s: Seconds that a task may take.
+
+    Raises:
+        UsageError: What should run it is no function, or the agents have no names and words.
     """
+    if not callable(run):
+        raise UsageError(f"A function must run the other agent, not {run!r}; give an async one.")
+    if not _is_named(agents or {}):
+        raise UsageError("'agents' must be a dict of names, each with what the agent is for.")
 
     async def spawn(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
         del context
         try:
-            answer = await run(arguments["prompt"], arguments.get("agent"))
+            asked: object = run(arguments["prompt"], arguments.get("agent"))
+            if not inspect.isawaitable(asked):
+                raise UsageError(
+                    f"The function that runs it gave {asked!r} at once; make it an `async def`."
+                )
+            answer = await asked
         except ToolError:
             raise
         except TowlineError as error:  # its model or a tool of its own failed: that ends its turn
@@ -80,6 +93,13 @@ def make_sub_agents(run: SubAgentRunner, agents: Mapping[str, str]) -> Tool:
     return msgspec.structs.replace(
         made, idempotent=True, journals=True, together=True, timeout_s=None
     )
+
+
+def _is_named(agents: object) -> bool:
+    if not isinstance(agents, Mapping):
+        return False
+    pairs = cast("Mapping[object, object]", agents).items()
+    return all(isinstance(text, str) for pair in pairs for text in pair)
 
 
 def _declare(
