@@ -475,6 +475,8 @@ async def test_a_run_in_a_folder_that_is_gone_says_so(
     gone.rmdir()
     with pytest.raises(UsageError, match="The current folder is gone"):
         await Agent(ScriptedProvider("Hi.")).run("Hi")
+    with pytest.raises(UsageError, match="The current folder is gone"):
+        await Agent(ScriptedProvider("Hi."), root=".").run("Hi")
     result = await Agent(ScriptedProvider("Hi."), root=str(tmp_path)).run("Hi")
     assert result.final_message == "Hi."
 

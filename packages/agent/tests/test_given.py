@@ -2,6 +2,7 @@
 
 import base64
 import logging
+from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
@@ -17,6 +18,7 @@ from towline_agent.providers.keys import KeyRing
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.providers.openai_responses.provider import OpenAIResponses
 from towline_agent.testing import ScriptedProvider, call
+from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.function import make_tool, tool
 from towline_agent.tools.spawn import make_spawn_agent
 from towline_agent.workspaces.local import LocalWorkspace
@@ -177,6 +179,17 @@ async def test_a_root_that_is_no_folder_is_told_to_the_caller_and_not_to_the_mod
         await Agent(provider, root=root).run("Hi")
     assert repr(root) in caught.value.message
     assert provider.requests == []
+
+
+async def test_a_root_is_looked_for_where_the_process_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for here in (tmp_path / "one", tmp_path / "two"):
+        (here / "in").mkdir(parents=True)
+        monkeypatch.chdir(here)
+        provider = ScriptedProvider(call("create_file", path="made", content="x"), "Made.")
+        await Agent(provider, tools=builtin_tools(), root="in").run("Make it")
+        assert (here / "in" / "made").read_text() == "x"
 
 
 @pytest.mark.rules("A5.68")

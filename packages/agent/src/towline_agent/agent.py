@@ -411,10 +411,12 @@ def _workspace(root: str | Workspace | None) -> Workspace:
     if root and not os.path.isdir(root):  # noqa: PTH112 - as below
         raise UsageError(f"The folder {root!r} of 'root' is not there; make it, or name another.")
     try:
-        here = root or os.getcwd()  # noqa: PTH109 - `pathlib` is slow to import
+        # By its whole name: the current folder may be another one at the next run.
+        here = os.path.abspath(root or "")  # noqa: PTH100 - `pathlib` is slow to import
     except OSError as error:
         raise UsageError(
-            "The current folder is gone; change to one that is there, or name one as 'root'."
+            "The current folder is gone; change to one that is there, or name one as 'root', by "
+            "its whole path."
         ) from error
     return _local_workspace(here)
 
