@@ -10,7 +10,7 @@ from towline_agent.permissions.policy import Policy
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.testing import FakeClock, ScriptedProvider, call, counted_ids
 from towline_agent.tools.function import tool
-from towline_protocol import PermissionRequested
+from towline_protocol import PermissionRequested, UsageError
 
 
 @pytest.mark.rules("A5.48", "A5.70")
@@ -48,7 +48,9 @@ async def test_a_policy_and_a_judge_stand_behind_an_agents_own_rules() -> None:
 
 
 @pytest.mark.rules("A5.70")
-@pytest.mark.parametrize(("value", "words"), [(None, "async def"), (True, "reason as text")])
+@pytest.mark.parametrize(
+    ("value", "words"), [(None, "async def"), (True, "reason as text"), ("half \ud800", "")]
+)
 async def test_a_judge_that_is_none_asks_and_the_log_says_how_to_mend_it(
     value: Any, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -71,3 +73,17 @@ async def test_a_judge_that_is_none_asks_and_the_log_says_how_to_mend_it(
     result = await made.run("Go.")
     assert "Nobody is there to allow it" in str(result.messages)
     assert words in caplog.text
+    assert "\ud800" not in str(result.messages)
+
+
+@pytest.mark.rules("A4.59")
+async def test_a_policy_that_is_none_is_told_to_whoever_runs_it() -> None:
+    @tool
+    async def write() -> str:
+        """Write."""
+        return "written"
+
+    nothing: Any = {}.copy
+    made = Agent(ScriptedProvider(call("write"), "Done."), tools=[write], policy=nothing)
+    with pytest.raises(UsageError, match=r"'policy' gave \{\}; return a `Policy`"):
+        await made.run("Go.")

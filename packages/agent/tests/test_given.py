@@ -83,6 +83,10 @@ def given(value: Any) -> Any:
         ({"controls": Controls(temperature=-1.0)}, "0 or more"),
         ({"rules": parse_rule("deny look")}, "give a list"),
         ({"root": 5}, "give a folder"),
+        ({"root": b"/tmp"}, "give a folder"),
+        ({"policy": None}, "give a function"),
+        ({"limits": Limits(wall_s=10**400)}, "give a number"),
+        ({"limits": Limits(max_cost=float("inf"))}, "give a number"),
         ({"root": LocalWorkspace}, "give a folder"),
         ({"agents": [SubAgent(name=" ", description="", instructions="")]}, "no name"),
         ({"agents": [SubAgent(name=given(5), description="", instructions="")]}, "must be text"),
@@ -128,6 +132,7 @@ async def test_a_model_without_its_provider_is_told_with_it(name: str, words: st
         ([Message("usr", (Text(text="Hi"),))], "'usr'"),
         ([Message("user", given("Hi"))], "tuple of blocks"),
         ([Message("user", (given("Hi"),))], "tuple of blocks"),
+        ([Message("user", (Text(text=given(3)),))], "give a text"),
     ],
 )
 async def test_what_is_no_conversation_is_refused_before_anything_is_sent(
@@ -141,6 +146,13 @@ async def test_what_is_no_conversation_is_refused_before_anything_is_sent(
         async with Agent(provider).stream("Go on.", messages=messages):
             pass
     assert provider.requests == []
+
+
+@pytest.mark.rules("A4.46")
+@pytest.mark.parametrize("text", [3, None, b"Hi"])
+async def test_words_that_are_no_text_are_refused(text: Any) -> None:
+    with pytest.raises(UsageError, match="give a text"):
+        await Agent(ScriptedProvider("Hi.")).run([Text(text=text)])
 
 
 @pytest.mark.rules("A4.46")

@@ -191,7 +191,6 @@ class Agent:
         callbacks = {"answer": answer, "judge": judge, "policy": policy}
         check_parts(model, fallbacks, rules, server_tools, callbacks)
         check_agents(agents)
-        check_root(root)
         self.name = name
         """What the agent calls itself."""
         self.instructions = instructions
@@ -211,6 +210,7 @@ class Agent:
         self._controls = controls or Controls()
         self._server_tools = tuple(server_tools)
         self._root = os.fspath(root) if isinstance(root, os.PathLike) else root
+        check_root(self._root)
         self._mode = mode
         self._rules = tuple(rules)
         self._policy = policy

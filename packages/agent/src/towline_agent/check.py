@@ -1,7 +1,6 @@
 """What a caller of the library gives, looked at before anything is done with it."""
 
 import binascii
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
@@ -28,6 +27,7 @@ Prompt = str | Sequence[PromptBlock]
 _BLOCKS: Final = frozenset(Block.__args__)
 _MEDIA_TYPE: Final = r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(;.*)?"
 _LEAST: Final = {"max_tokens": 1, "temperature": 0, "top_p": 0}
+_ENDLESS: Final = 1e15
 _SHOWN: Final = 200
 """Characters of a bad value that a message repeats."""
 _ROLES: Final = ("system", "user", "assistant", "tool")
@@ -51,10 +51,16 @@ def check_prompt(prompt: object) -> None:
                 f"A prompt can't hold {_show(block)}; its blocks are `Text`, `Image` and `File`."
             )
         if isinstance(block, Text):
+            _check_text(block)
             continue
         _check_kind(block.media_type, type(block).__name__)
         if block.data is not None or block.file is None:
             _check_bytes(block.data, type(block).__name__)
+
+
+def _check_text(block: Text) -> None:
+    if not isinstance(cast("object", block.text), str):
+        raise UsageError(f"The `text` of a block 'Text' can't be {_show(block.text)}; give a text.")
 
 
 def _check_kind(media_type: object, kind: str) -> None:
@@ -103,6 +109,8 @@ def check_messages(messages: object) -> None:
                     f"A message can't hold {_show(block)}; its content is a tuple of blocks such "
                     "as `Text`."
                 )
+            if isinstance(block, Text):
+                _check_text(block)
 
 
 def check_arguments(
@@ -160,7 +168,7 @@ def check_parts(
             f"'server_tools' can't be {server_tools!r}; give a list such as `['web_search']`."
         )
     for name, value in callbacks.items():
-        if value is not None and not callable(value):
+        if not callable(value) and (value is not None or name == "policy"):
             raise UsageError(f"{name!r} can't be {value!r}; give a function.")
 
 
@@ -174,8 +182,10 @@ def check_limits(limits: Limits) -> None:
         value: Any = getattr(limits, name)
         if value is None and name != "max_steps":
             continue
-        if type(value) not in (int, float) or value != value:  # NaN is not even itself
-            raise UsageError(f"The limit {name!r} can't be {value!r}; give a number.")
+        if type(value) not in (int, float) or not -_ENDLESS < cast("float", value) < _ENDLESS:
+            raise UsageError(
+                f"The limit {name!r} can't be {_show(value)}; give a number, or `None` for none."
+            )
         if name == "max_steps" and type(value) is not int:
             raise UsageError(f"The limit {name!r} can't be {value!r}; give a whole number.")
         if value is not None and value < 0:
@@ -217,9 +227,9 @@ def check_root(root: object) -> None:
     Raises:
         UsageError: It is no text, no path and no `Workspace`.
     """
-    if root is None or isinstance(root, str | os.PathLike):
+    if root is None or isinstance(root, str):
         return
-    if isinstance(root, type) or not callable(getattr(root, "read", None)):
+    if isinstance(root, type) or not isinstance(getattr(root, "root", None), str):
         raise UsageError(
             f"'root' can't be {_show(root)}; give a folder as text or a `Path`, or a `Workspace`."
         )

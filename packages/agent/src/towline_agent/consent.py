@@ -12,6 +12,7 @@ from towline_agent.host import Host
 from towline_agent.permissions.doubt import Allowed, Judge
 from towline_agent.permissions.gate import Case, Verdict, judge
 from towline_agent.permissions.part import Part
+from towline_agent.permissions.policy import Policy
 from towline_agent.permissions.request import (
     Asked,
     bind,
@@ -24,7 +25,13 @@ from towline_agent.plan import CallRecord, Plan
 from towline_agent.tasks import heed_cancel, run_apart
 from towline_agent.tools.tool import Look, Tool
 from towline_agent.workspaces.base import ABSENT, Workspace
-from towline_protocol import PermissionId, PermissionRequested, PermissionResolved, UsageError
+from towline_protocol import (
+    PermissionId,
+    PermissionRequested,
+    PermissionResolved,
+    UsageError,
+    mend_text,
+)
 
 __all__ = ["CHANGED", "Refusal", "find_changed", "seek_consent"]
 
@@ -126,6 +133,8 @@ def _cautious(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 def _case(plan: Plan, tool: Tool, look: Look) -> Case:
     policy = plan.policy()
+    if not isinstance(cast("object", policy), Policy):
+        raise UsageError(f"'policy' gave {policy!r}; return a `Policy`.")
     return Case(
         tool=tool.name,
         effect=tool.effect,
@@ -165,4 +174,4 @@ async def _ask_judge(look_at: Judge, allowed: Allowed) -> str | None:
     doubt = cast("object", await asked)
     if doubt is not None and not isinstance(doubt, str):
         raise UsageError(f"'judge' gave {doubt!r}; return the reason as text, or `None`.")
-    return doubt
+    return None if doubt is None else mend_text(doubt)  # it goes into an event

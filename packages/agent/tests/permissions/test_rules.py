@@ -59,9 +59,11 @@ def test_a_rule_is_read(text: str, rule: Rule) -> None:
         "allow (a)",
         "allow " + "x" * 65,
         "allow zürich",
+        None,
+        3,
     ],
 )
-def test_what_is_no_rule_is_refused_with_its_shape(text: str) -> None:
+def test_what_is_no_rule_is_refused_with_its_shape(text: Any) -> None:
     with pytest.raises(UsageError):
         parse_rule(text)
 

@@ -266,9 +266,11 @@ def test_an_empty_key_is_refused_and_none_of_the_environment_stands_in(keys: Any
         connect("groq/x", {"GROQ_API_KEYS": "k-1"}, base_url="https://other.test", **keys)
 
 
-@pytest.mark.parametrize(("name", "facts"), [(None, {}), ("groq", {"api_keys": None})])
+@pytest.mark.parametrize(
+    ("name", "facts"), [(None, {}), ("groq", {"api_keys": None}), ("groq", {"ca_file": 3})]
+)
 def test_what_names_no_model_or_no_keys_is_refused(name: Any, facts: Any) -> None:
-    with pytest.raises(UsageError, match=r"give 'provider/model'|takes a list"):
+    with pytest.raises(UsageError, match=r"give 'provider/model'|takes a list|PEM file"):
         connect(name, {}, **facts)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from towline_agent.providers.base import Request, StepAnswer, StepFailed
 from towline_agent.providers.http import HttpTransport
+from towline_agent.providers.http_session import watched
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed
 from towline_protocol import Message, SseEvent, Text, Usage
@@ -229,6 +230,57 @@ async def test_a_proxy_without_a_scheme_is_an_http_proxy(
         await exchange(made, HttpCall(url="http://api.example.test/v1", body=b"{}"))
         (head, _) = proxy.connections[0].requests[0]
         assert head.startswith(b"POST http://api.example.test/v1 ")
+
+
+@pytest.mark.rules("A3.4", "A3.9")
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_garbled_chunk_ends_the_reading_with_its_connection(
+    serving: Factory, transport: Factory, *, streams: bool, apart: bool
+) -> None:
+    """aiohttp closes the connection and tells no reader."""
+    asked = asyncio.Event()
+
+    async def reply(connection: Any) -> None:
+        begun = chunked(b"data: a\n\n") if streams else chunked(b'{"a":')
+        garbled = b"Internal Server Error\r\n"
+        connection.writer.write(STREAM + begun + (b"" if apart else garbled))
+        if apart:
+            await connection.writer.drain()
+            await asked.wait()
+            connection.writer.write(garbled)
+        connection.hang_up()
+
+    def on_event(_: SseEvent) -> bool:
+        asked.set()
+        return False
+
+    async with serving(reply) as server, transport() as made:
+        asyncio.get_running_loop().call_later(0.2, asked.set)
+        call = server.call(idle_s=600.0)
+        async with asyncio.timeout(20):
+            with pytest.raises(TransportFailed) as failed:
+                await (made.sse(call, on_event) if streams else made.json(call))
+        assert failed.value.cause in {"cut", "lost", "malformed"}
+
+
+async def test_a_kept_connection_carries_no_watch_of_earlier_answers(
+    serving: Factory, transport: Factory
+) -> None:
+    async def reply(connection: Any) -> None:
+        await connection.begin()
+        late = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.05, late.set)
+        await late.wait()
+        await connection.events(b"data: [DONE]\n\n")
+        await connection.end()
+
+    before = set(watched)
+    async with serving(reply) as server, transport() as made:
+        for _ in range(5):
+            await exchange(made, server.call())
+        (closed,) = set(watched) - before
+        assert len(getattr(closed, "_callbacks", ())) == 1  # the one that looks at its end
 
 
 @pytest.mark.rules("A3.2", "A3.T11", "A1.24", "A3.21")

@@ -4,7 +4,7 @@ import functools
 import itertools
 import os
 import re
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -75,7 +75,8 @@ def parse_rule(text: str) -> Rule:
     Raises:
         UsageError: The text is no rule.
     """
-    found = re.fullmatch(_SHAPE, text.strip())
+    is_text = isinstance(cast("object", text), str)
+    found = re.fullmatch(_SHAPE, text.strip()) if is_text else None
     if found is None:
         raise UsageError(
             f"{text!r} is not a permission rule; write `allow|ask|deny tool(pattern)`."

@@ -76,7 +76,7 @@ def connect(
     api_keys: Sequence[str] = (),
     stored: Mapping[str, Sequence[str]] | None = None,
     credential: Credential | None = None,
-    ca_file: str | None = None,
+    ca_file: str | os.PathLike[str] | None = None,
     transport: Transport | None = None,
 ) -> Provider:
     """A provider for `provider/model`, or for `provider` alone with its usual model.
@@ -104,6 +104,8 @@ def connect(
     """
     if isinstance(api_keys, str) or not isinstance(cast("object", api_keys), Sequence):
         raise UsageError("'api_keys' takes a list; one key alone goes into `api_key`.")
+    if not isinstance(cast("object", ca_file), str | os.PathLike | None):
+        raise UsageError(f"'ca_file' can't be {ca_file!r}; give the path of a PEM file.")
     given = _given(name, base_url, api_key, api_keys)
     env = os.environ if env is None else env
     provider, _, model = name.strip().partition("/")
@@ -132,7 +134,7 @@ def connect(
         facts=model_facts(provider, model or _usual(vendor, name)),
         headers=named_headers(vendor, env),
         allow_http=env.get(_HTTP_SETTING, "").lower() in _YES,
-        ca_file=ca_file or env.get(CA_SETTING) or None,
+        ca_file=os.fspath(ca_file or env.get(CA_SETTING, "")) or None,
     )
     return make_provider(asked, keys, credential, transport)
 

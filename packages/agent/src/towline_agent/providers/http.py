@@ -17,7 +17,13 @@ from typing import Any, Final
 import aiohttp
 
 from towline_agent.limits import TimeLimit
-from towline_agent.providers.http_session import ClientSession, failure, open_socket, trust
+from towline_agent.providers.http_session import (
+    ClientSession,
+    LineWatch,
+    failure,
+    open_socket,
+    trust,
+)
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed, is_document
 from towline_protocol import ProtocolError, SseDecoder, SseEvent
 
@@ -138,12 +144,12 @@ class HttpTransport:
         self, response: aiohttp.ClientResponse, stream: "_Stream | None", quiet: "_Quiet"
     ) -> bytes:
         """An answer's body; empty for a stream of events, which are told."""
-        _stop_idle_timer(response)
         quiet.end()
-        head = b"" if stream is None else await _read_head(response, quiet)
-        if stream is None or is_document(head):
-            return await _read_document(response, head, quiet)
-        await self._read_events(response, head, stream)
+        with LineWatch(response):
+            head = b"" if stream is None else await _read_head(response, quiet)
+            if stream is None or is_document(head):
+                return await _read_document(response, head, quiet)
+            await self._read_events(response, head, stream)
         return b""
 
     async def _read_events(
@@ -258,13 +264,6 @@ class _Quiet(TimeLimit):
     def failure(self, missing: str) -> TransportFailed:
         """What one fails with for whom this has not come in time."""
         return TransportFailed("no_answer", f"No {missing} for {self._quiet_s:g} seconds.")
-
-
-def _stop_idle_timer(response: aiohttp.ClientResponse) -> None:
-    """Say to aiohttp that we watch the rest of an answer ourselves."""
-    connection = response.connection
-    if connection is not None and connection.protocol is not None:
-        connection.protocol.read_timeout = None
 
 
 async def _read_head(response: aiohttp.ClientResponse, quiet: _Quiet) -> bytes:

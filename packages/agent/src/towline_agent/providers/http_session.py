@@ -1,5 +1,6 @@
 """One event loop's aiohttp client: sends requests, and says in our words why one failed."""
 
+import asyncio
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable
@@ -15,7 +16,7 @@ import aiohttp
 from towline_agent.providers.address import is_loopback
 from towline_agent.providers.transport import HttpCall, TransportFailed
 
-__all__ = ["ClientSession", "failure", "open_socket", "trust"]
+__all__ = ["ClientSession", "LineWatch", "failure", "open_socket", "trust", "watched"]
 
 _BROKEN_PROXY: Final = "{} holds no address of a proxy; write http://HOST:PORT."
 _MAX_HEADER: Final = 64 * 1024
@@ -161,6 +162,58 @@ class ClientSession:
             await self.close()
         for left in list(self._sockets):
             left.close()
+
+
+class LineWatch:
+    """Watches the rest of an answer in aiohttp's place, in its block.
+
+    Where aiohttp finds a chunk garbled, it closes the connection and tells no reader, who would
+    wait out its idle limit. What ends a connection ends the reading here.
+
+    Args:
+        response: The answer, its head read.
+    """
+
+    __slots__ = ("_closed", "_content")
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._content = response.content
+        self._closed: asyncio.Future[None] | None = None
+        connection = response.connection
+        if connection is None or connection.protocol is None:  # all of it has come
+            return
+        connection.protocol.read_timeout = None  # its timer would be made anew for each chunk
+        self._closed = connection.protocol.closed
+        if self._closed is None:
+            self._tell()
+
+    def __enter__(self) -> None:
+        closed = self._closed
+        if closed is None:
+            return
+        if closed not in watched:
+            watched.add(closed)
+            closed.add_done_callback(_look_at)
+        closed.add_done_callback(self._tell)
+
+    def __exit__(self, *_: object) -> None:
+        if self._closed is not None:
+            self._closed.remove_done_callback(self._tell)
+
+    def _tell(self, _: object = None) -> None:
+        content = self._content
+        if not content.is_eof() and content.exception() is None:
+            content.set_exception(aiohttp.ClientPayloadError())
+
+
+watched: Final[WeakSet[asyncio.Future[None]]] = WeakSet()
+"""The ends of connections that answers came over; each is looked at once, whoever reads then."""
+
+
+def _look_at(closed: asyncio.Future[None]) -> None:
+    """Look at why a connection has ended, else asyncio complains that nobody did."""
+    if not closed.cancelled():
+        closed.exception()
 
 
 def _read_proxy(value: str, setting: str) -> str:
