@@ -307,7 +307,7 @@ async def test_who_swallows_a_cancel_and_allows_the_call_makes_nothing_run() -> 
     await asyncio.wait({running})
     assert running.cancelled()
     assert shop.sent == []
-    assert ends(host) == [("cancelled", "Cancelled before it finished.")] * 2
+    assert ends(host) == [("cancelled", "Cancelled before it began.")] * 2
 
 
 @pytest.mark.rules("A4.23", "A4.28")
@@ -334,7 +334,7 @@ async def test_after_a_look_that_swallows_a_cancel_nobody_is_asked() -> None:
     await asyncio.wait({running})
     assert running.cancelled()
     assert requests(host) == []
-    assert ends(host) == [("cancelled", "Cancelled before it finished.")]
+    assert ends(host) == [("cancelled", "Cancelled before it began.")]
 
 
 async def test_who_cancels_the_own_task_and_swallows_it_may_allow_the_call() -> None:

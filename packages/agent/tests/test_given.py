@@ -10,6 +10,7 @@ import pytest
 
 from towline_agent.agent import Agent
 from towline_agent.delegate import EXPLORE, SubAgent
+from towline_agent.errors import AbortTurn
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.providers.anthropic.provider import Anthropic
 from towline_agent.providers.base import Controls, Model
@@ -315,7 +316,7 @@ def test_a_method_is_a_tool_only_of_an_object() -> None:
 
 
 @pytest.mark.rules("A4.45")
-@pytest.mark.parametrize("bound", ["soon", None, 0, float("nan"), [3]])
+@pytest.mark.parametrize("bound", ["soon", None, 0, float("nan"), [3], True, 10**400])
 def test_a_time_that_is_none_is_refused(bound: Any) -> None:
     made = tool(effect="read", timeout_s=bound)
     if bound is None:
@@ -334,9 +335,80 @@ def test_a_fact_of_a_tool_that_is_no_function_is_refused(fact: str) -> None:
 
 
 @pytest.mark.rules("A4.45")
-@pytest.mark.parametrize("providers", [[ScriptedProvider()], ScriptedProvider(), None])
+def test_a_description_that_is_no_text_is_refused() -> None:
+    with pytest.raises(UsageError, match="description=3; give a text"):
+        tool(description=given(3))(look)
+
+
+@pytest.mark.rules("A5.47", "A5.42")
+@pytest.mark.parametrize("mode", ["auto", "ask"])
+async def test_a_rule_denies_a_subject_that_is_a_number(mode: str) -> None:
+    ran: list[int] = []
+
+    @tool(subject=lambda arguments: given(arguments["at"]), title=lambda _: given(7))
+    async def write(at: int) -> None:
+        """Write."""
+        ran.append(at)
+
+    made = Agent(
+        ScriptedProvider(call("write", at=3), "Done."),
+        tools=[write],
+        rules=[parse_rule("deny write(3)")],
+        mode=mode,
+    )
+    result = await made.run("Go.")
+    assert "Denied by rule" in results(result.messages)[0]
+    assert ran == []
+
+
+async def test_a_preview_that_is_none_ends_its_call_and_the_log_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool(preview=lambda _: given("x"))
+    async def write() -> None:
+        """Write."""
+
+    result = await Agent(ScriptedProvider(call("write"), "Done."), tools=[write]).run("Go.")
+    assert results(result.messages) == ["write failed with UsageError."]
+    assert "return a `Preview`" in caplog.text
+
+
+@pytest.mark.rules("A4.59")
+async def test_a_tool_may_end_the_run_without_words() -> None:
+    @tool
+    async def stop() -> None:
+        """Stop."""
+        raise AbortTurn
+
+    with pytest.raises(AbortTurn, match="A tool ended the turn"):
+        await Agent(ScriptedProvider(call("stop")), tools=[stop]).run("Go.")
+
+
+async def test_who_is_asked_of_a_plain_function_is_not_told_that_it_changes_files() -> None:
+    reasons: list[str | None] = []
+
+    def plain() -> None:
+        """Do something."""
+
+    @tool(effect="write")
+    def writes() -> None:
+        """Write."""
+
+    async def answer(request: PermissionRequested) -> str:
+        reasons.append(request.reason)
+        return "deny"
+
+    provider = ScriptedProvider(call("plain"), call("writes"), "Done.")
+    await Agent(provider, tools=[plain, writes], mode="ask", answer=answer).run("Go.")
+    assert reasons == ["It may change something.", "It changes files."]
+
+
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize(
+    "providers", [[ScriptedProvider()], ScriptedProvider(), None, {"k": "openai"}]
+)
 def test_what_is_no_ring_of_keys_is_refused(providers: Any) -> None:
-    with pytest.raises(UsageError, match="dict of keys"):
+    with pytest.raises(UsageError, match=r"dict of keys|give providers"):
         KeyRing(providers)
 
 

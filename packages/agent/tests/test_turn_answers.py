@@ -89,7 +89,7 @@ async def test_an_answer_of_another_type_is_asked_for_once_more() -> None:
     assert isinstance(end.event, TurnCompleted)
     assert provider.requests[0].output == spec.schema
     assert "JSON Schema" in provider.requests[0].trailing
-    assert "did not give the type" in provider.requests[1].trailing
+    assert "not of the type that was asked for" in provider.requests[1].trailing
     assert spec.parse('{"x": 1, "y": 2}') == Point(1, 2)
     assert end.spent.steps == 2
     assert host.loose_ids() == set()

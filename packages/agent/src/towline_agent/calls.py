@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from towline_agent.consent import CHANGED, find_changed, seek_consent
 from towline_agent.errors import AbortTurn, ToolError
@@ -34,6 +34,7 @@ from towline_protocol import (
     ToolProposed,
     ToolStarted,
     Usage,
+    UsageError,
     block_text,
     format_time,
     mend_text,
@@ -232,6 +233,8 @@ class _Life:
             return
         if self._running and self._tool is not None and self._tool.threaded:
             self._end("unknown", f"Cancelled. {_STILL_RUNNING}")
+        elif self._started_s is None and not self._record.started:
+            self._end("cancelled", "Cancelled before it began.")
         else:
             self._end("cancelled", "Cancelled before it finished.")
 
@@ -307,11 +310,14 @@ class _Life:
         """Learn what the arguments alone say."""
         arguments = self._arguments = tool.check(self._call.arguments)
         if tool.title is not None:
-            self._title = tool.title(arguments)[:_TITLE_CHARS]
-        if tool.subject is not None:
-            self._subject = tool.subject(arguments)
+            self._title = str(tool.title(arguments))[:_TITLE_CHARS]
+        if tool.subject is not None:  # a number would fit no rule, not even one that denies it
+            self._subject = str(tool.subject(arguments))
         if tool.preview is not None:
-            self._preview = tool.preview(arguments)
+            preview = tool.preview(arguments)
+            if not isinstance(cast("object", preview), Preview):
+                raise UsageError(f"'preview' gave {preview!r}; return a `Preview`.")
+            self._preview = preview
 
     def _shown(self) -> Look:
         """What the arguments alone say that the call would do."""

@@ -203,6 +203,9 @@ class AbortTurn(TowlineError):
 
     code: ClassVar[str] = "rejected"
 
+    def __init__(self, message: str = "A tool ended the turn.", **facts: Any) -> None:
+        super().__init__(message, **facts)
+
 
 class LimitReached(TowlineError):
     """A bound of the turn was reached where no orderly end is possible."""

@@ -211,8 +211,9 @@ class _Turn:
                 if misfit is None:
                     return self._completed(self._stop_reason()), None
                 if self._correction:
-                    return self._failed(misfit), misfit
-                self._correction = misfit.message
+                    error = self._malformed(f"did not give the type that was asked for. {misfit}")
+                    return self._failed(error), error
+                self._correction = f"Your answer is not of the type that was asked for. {misfit}"
             self._repeat = find_repeat(transcript.messages())
             over = self.spent.over(self._plan.limits) or self._plan.used_up()
             if over is not None:
@@ -269,7 +270,7 @@ class _Turn:
         """What ends a turn whose model does the same over and over (A4.22)."""
         return None if self._repeat is None else self._repeat.error
 
-    def _misfit(self) -> TowlineError | None:
+    def _misfit(self) -> str | None:
         """Why the answer is not of the type that was asked for; `None` when it is (A4.60)."""
         spec = self._plan.output
         if spec is None or self._stop_reason() != "end_turn":
@@ -277,8 +278,7 @@ class _Turn:
         try:
             spec.parse(last_text(self._host.transcript.messages()))
         except ToolInputInvalid as error:
-            why = error.message.rstrip(".")
-            return self._malformed(f"did not give the type that was asked for. {why}")
+            return error.message
         return None
 
     async def _ask(self, *, hand_over: bool = False) -> StepResult:

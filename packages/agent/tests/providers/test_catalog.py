@@ -259,6 +259,7 @@ async def test_a_wrong_key_of_another_dialect_names_a_provider_that_keeps_one() 
         {"api_keys": ["a", " "]},
         {"api_key": 3},
         {"api_keys": [None]},
+        {"api_keys": []},
     ],
 )
 def test_an_empty_key_is_refused_and_none_of_the_environment_stands_in(keys: Any) -> None:
@@ -267,7 +268,7 @@ def test_an_empty_key_is_refused_and_none_of_the_environment_stands_in(keys: Any
 
 
 @pytest.mark.parametrize(
-    ("name", "facts"), [(None, {}), ("groq", {"api_keys": None}), ("groq", {"ca_file": 3})]
+    ("name", "facts"), [(None, {}), ("groq", {"api_keys": 3}), ("groq", {"ca_file": 3})]
 )
 def test_what_names_no_model_or_no_keys_is_refused(name: Any, facts: Any) -> None:
     with pytest.raises(UsageError, match=r"give 'provider/model'|takes a list|PEM file"):

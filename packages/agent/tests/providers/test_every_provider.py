@@ -315,6 +315,7 @@ async def test_a_cancel_goes_through_to_the_transport_and_on_to_the_caller(
         ({"api_key": None, "key_setting": "ACME_KEY"}, AuthenticationFailed, "ACME_KEY"),
         ({"api_key": "two words"}, AuthenticationFailed, "white space"),
         ({"api_key": "ключ"}, AuthenticationFailed, "white space"),
+        ({"api_key": "sk-\udce9"}, AuthenticationFailed, "white space"),
         ({"base_url": "http://10.0.0.7:8000"}, EndpointNotFound, "not encrypted"),
         ({"base_url": "not a url"}, EndpointNotFound, "not a url"),
     ],

@@ -344,9 +344,10 @@ async def test_an_encrypted_request_to_a_plain_server_is_a_tls_failure(transport
 
 
 @pytest.mark.rules("A2.79")
-async def test_a_ca_file_that_cannot_be_read_is_named() -> None:
-    made = HttpTransport(ca_file="/nowhere/ca.pem")
+@pytest.mark.parametrize("ca_file", ["/nowhere/ca.pem", "/nowhere/\ud800.pem", "/nowhere/\0.pem"])
+async def test_a_ca_file_that_cannot_be_read_is_named(ca_file: str) -> None:
+    made = HttpTransport(ca_file=ca_file)
     with pytest.raises(TransportFailed) as failed:
         await made.json(HttpCall(url="https://127.0.0.1:9/v1"))
     assert failed.value.cause == "ca_file"
-    assert "/nowhere/ca.pem" in failed.value.detail
+    assert repr(ca_file) in failed.value.detail

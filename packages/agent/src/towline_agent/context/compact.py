@@ -209,12 +209,14 @@ class _Done(msgspec.Struct, frozen=True):
 
 
 def _too_large(facts: Model, fill: Fill, failed: StepFailed | None) -> ContextOverflow:
-    fits = "" if facts.window is None else f" of {facts.window}"
+    known = facts.window is not None
+    fits = f" of {facts.window}" if known else ""
+    in_time = "" if known else " Its window is not known: in code, name it in `facts`."
     why = "" if failed is None else f" Summing it up failed: {failed.error.message}"
     return ContextOverflow(
         f"The conversation does not fit into {facts.name!r}: about {fill.used} tokens{fits}, "
         f"{fill.prefix} of them instructions and tools.{why} Go on in a new session, take a model "
-        "with a larger window, or shorten the instructions.",
+        f"with a larger window, or shorten the instructions.{in_time}",
         provider=facts.provider,
         model=facts.id,
     )

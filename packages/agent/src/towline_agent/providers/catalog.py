@@ -73,7 +73,7 @@ def connect(
     *,
     base_url: str | None = None,
     api_key: str | None = None,
-    api_keys: Sequence[str] = (),
+    api_keys: Sequence[str] | None = None,
     stored: Mapping[str, Sequence[str]] | None = None,
     credential: Credential | None = None,
     ca_file: str | os.PathLike[str] | None = None,
@@ -102,7 +102,7 @@ def connect(
         UsageError: No such provider or dialect, no model named where there is no usual one, or an
             address or a key that is empty.
     """
-    if isinstance(api_keys, str) or not isinstance(cast("object", api_keys), Sequence):
+    if isinstance(api_keys, str) or not isinstance(cast("object", api_keys), Sequence | None):
         raise UsageError("'api_keys' takes a list; one key alone goes into `api_key`.")
     if not isinstance(cast("object", ca_file), str | os.PathLike | None):
         raise UsageError(f"'ca_file' can't be {ca_file!r}; give the path of a PEM file.")
@@ -140,7 +140,7 @@ def connect(
 
 
 def _given(
-    name: object, base_url: object, api_key: object, api_keys: Sequence[object]
+    name: object, base_url: object, api_key: object, api_keys: Sequence[object] | None
 ) -> list[str]:
     """The keys that were given, once all that was given is looked at.
 
@@ -153,9 +153,9 @@ def _given(
         raise UsageError(
             f"'base_url' can't be {base_url!r}; leave it out to ask at the vendor's own address."
         )
-    given = list(api_keys) if api_key is None else [api_key, *api_keys]
+    given = [*([] if api_key is None else [api_key]), *(api_keys or ())]
     keys = [key for key in given if isinstance(key, str) and key.strip()]
-    if len(keys) < len(given):
+    if len(keys) < len(given) or (api_keys is not None and not keys):
         raise UsageError(
             "A key that was given is empty or no text; leave it out to take the environment's."
         )

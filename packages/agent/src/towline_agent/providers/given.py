@@ -1,5 +1,6 @@
 """What a provider is made with, looked at before anything is made of it."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,13 @@ __all__ = ["check_given"]
 
 
 def check_given(
-    *, model: object, base_url: object, api_key: object, headers: object, facts: object
+    *,
+    model: object,
+    base_url: object,
+    api_key: object,
+    headers: object,
+    facts: object,
+    ca_file: object,
 ) -> None:
     """Refuse what no provider can be made with.
 
@@ -29,6 +36,8 @@ def check_given(
         raise UsageError(f"A window can't be of {facts.window!r} tokens; leave it out if unknown.")
     if not isinstance(headers, Mapping | None):
         raise UsageError("'extra_headers' must be a dict of names and values.")
+    if not isinstance(ca_file, str | os.PathLike | None):
+        raise UsageError(f"'ca_file' can't be {ca_file!r}; give the path of a PEM file.")
     token: Any = getattr(api_key, "token", None)
     if api_key is not None and not isinstance(api_key, str) and not callable(token):
         kind = type(api_key).__name__  # the value itself may be a secret

@@ -266,6 +266,7 @@ def trust(ca_file: str) -> ssl.SSLContext:
     context = ssl.create_default_context()
     try:
         context.load_verify_locations(ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise TransportFailed("ca_file", f"{ca_file!r}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # a ValueError for what no file can be called
+        told = getattr(error, "strerror", None) or "no file can be called so"
+        raise TransportFailed("ca_file", f"{str(ca_file)!r}: {told}") from error
     return context

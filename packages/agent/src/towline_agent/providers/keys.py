@@ -155,6 +155,9 @@ class KeyRing:
     def __init__(self, providers: Mapping[str, Provider], *, bench: Bench | None = None) -> None:
         if not isinstance(cast("object", providers), Mapping):
             raise UsageError("A ring of keys takes a dict of keys, each with its provider.")
+        for provider in providers.values():
+            if not isinstance(getattr(provider, "model", None), Model):
+                raise UsageError(f"A ring of keys can't hold {provider!r}; give providers.")
         names = {provider.model.name for provider in providers.values()}
         if len(names) != 1:
             raise UsageError(

@@ -178,7 +178,9 @@ def hash_key(secret: str | None) -> str:
     """What stands for a credential in tables of the process, so that none keeps the secret."""
     import hashlib  # with the first provider: it brings OpenSSL along
 
-    return hashlib.blake2b((secret or "").encode(), digest_size=_HASH_BYTES).hexdigest()
+    # bytes of the environment that are no UTF-8 are halves of characters here
+    data = (secret or "").encode(errors="surrogatepass")
+    return hashlib.blake2b(data, digest_size=_HASH_BYTES).hexdigest()
 
 
 def process_clock(clock: Clock | None) -> Clock:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar, overload, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, cast, overload, runtime_checkable
 
 import msgspec
 
@@ -22,6 +22,7 @@ __all__ = ["THREADS", "ToolHandler", "check_name", "make_tool", "tool"]
 THREADS: Final = ThreadPool("towline-tool", 16)
 """Where tools that are plain functions run: as many at once as a step's calls (A4.14, A4.25)."""
 
+_LONGEST_S: Final = 1e15
 _TRIED_TO_EXIT: Final = "The tool tried to end the process."
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
 
@@ -218,6 +219,8 @@ def _from_function(
     check = parameters.check if verify is None else _both(parameters.check, verify)
     words = description or parameters.summary or named.replace("_", " ")
     facts = {**facts, "rooted": parameters.takes_context}
+    if "effect" not in facts:  # nobody has said what it does
+        facts["reason"] = "It may change something."
     return _assemble(named, words, parameters.schema, run, check, threaded, facts)
 
 
@@ -242,12 +245,16 @@ def _assemble(
         )
     except TypeError as error:
         raise UsageError(f"Tool {name!r}: {error}.") from error
+    if not isinstance(cast("object", description), str):
+        raise UsageError(f"Tool {name!r} has description={description!r}; give a text.")
     if made.effect not in EFFECTS:
         raise UsageError(
             f"Tool {name!r} has the effect {made.effect!r}; use one of {', '.join(EFFECTS)}."
         )
     if not (made.timeout_s is None or _is_above_0(made.timeout_s)):
-        raise UsageError(f"Tool {name!r} has timeout_s={made.timeout_s!r}; it must be above 0.")
+        raise UsageError(
+            f"Tool {name!r} has timeout_s={made.timeout_s!r}; it must be above 0, in seconds."
+        )
     for fact in ("title", "subject", "preview", "look"):
         if not (getattr(made, fact) is None or callable(getattr(made, fact))):
             raise UsageError(f"Tool {name!r} has {fact}={getattr(made, fact)!r}; give a function.")
@@ -257,7 +264,7 @@ def _assemble(
 
 
 def _is_above_0(value: object) -> bool:
-    return isinstance(value, int | float) and value > 0
+    return type(value) in (int, float) and 0 < cast("float", value) <= _LONGEST_S
 
 
 def _both(

@@ -87,7 +87,12 @@ class Anthropic:
         suggested_model: str | None = None,
     ) -> None:
         check_given(
-            model=model, base_url=base_url, api_key=api_key, headers=extra_headers, facts=facts
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            headers=extra_headers,
+            facts=facts,
+            ca_file=ca_file,
         )
         headers = {name.lower(): value for name, value in (extra_headers or {}).items()}
         betas: Any = headers.get(_BETA)

@@ -108,7 +108,12 @@ class Gemini:
         suggested_model: str | None = None,
     ) -> None:
         check_given(
-            model=model, base_url=base_url, api_key=api_key, headers=extra_headers, facts=facts
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            headers=extra_headers,
+            facts=facts,
+            ca_file=ca_file,
         )
         self._flags = flags or GeminiFlags(vertex=is_vertex(base_url))
         url = gemini_address(base_url, vertex=self._flags.vertex)

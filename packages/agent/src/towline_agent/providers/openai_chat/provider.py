@@ -67,7 +67,12 @@ class OpenAIChat:
         suggested_model: str | None = None,
     ) -> None:
         check_given(
-            model=model, base_url=base_url, api_key=api_key, headers=extra_headers, facts=facts
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            headers=extra_headers,
+            facts=facts,
+            ca_file=ca_file,
         )
         self._endpoint = Endpoint(
             facts or Model(provider=provider, id=model),

@@ -95,7 +95,12 @@ class OpenAIResponses:
         suggested_model: str | None = None,
     ) -> None:
         check_given(
-            model=model, base_url=base_url, api_key=api_key, headers=extra_headers, facts=facts
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            headers=extra_headers,
+            facts=facts,
+            ca_file=ca_file,
         )
         self._endpoint = Endpoint(
             facts or Model(provider=provider, id=model),
