@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from towline_agent.agent import Agent, AgentResult, system_prompt
+from towline_agent.agent import Agent, system_prompt
 from towline_agent.errors import AbortTurn, AuthenticationFailed, ResponseMalformed
 from towline_agent.permissions.rules import parse_rule
 from towline_agent.providers.base import Controls, Model, StepFailed, TextPiece
 from towline_agent.providers.openai_chat.provider import OpenAIChat
+from towline_agent.result import AgentResult
 from towline_agent.testing import FakeClock, ScriptedProvider, call, counted_ids, say
 from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.builtin.todo import todo_write

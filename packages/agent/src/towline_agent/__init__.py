@@ -8,7 +8,7 @@ Start at `agent.py`, then `turn.py`: the whole path of a prompt stands there as 
 from importlib import import_module
 from typing import Final
 
-from towline_agent.agent import Agent, AgentResult, EventStream, system_prompt
+from towline_agent.agent import Agent, system_prompt
 from towline_agent.context.assemble import tool_specs
 from towline_agent.errors import (
     AbortTurn,
@@ -62,6 +62,7 @@ from towline_agent.providers.transport import (
     Transport,
     TransportFailed,
 )
+from towline_agent.result import AgentResult, EventStream
 from towline_agent.tools.function import ToolHandler, make_tool, tool
 from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import EFFECTS, Tool, ToolContext, ToolOutput

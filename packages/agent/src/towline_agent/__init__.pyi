@@ -3,7 +3,7 @@
 Start at `agent.py`, then `turn.py`: the whole path of a prompt stands there as a staircase.
 """
 
-from towline_agent.agent import Agent, AgentResult, EventStream, system_prompt
+from towline_agent.agent import Agent, system_prompt
 from towline_agent.context.assemble import tool_specs
 from towline_agent.delegate import AGENTS_AT_ONCE, EXPLORE, GENERAL, SubAgent, Tally, report_end
 from towline_agent.errors import (
@@ -105,6 +105,7 @@ from towline_agent.providers.transport import (
     TransportFailed,
 )
 from towline_agent.providers.vendors import VENDORS, Vendor
+from towline_agent.result import AgentResult, EventStream
 from towline_agent.shrink import compact
 from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.builtin.memory import Notes, make_memory_tools

@@ -5,9 +5,9 @@ import functools
 import logging
 import os
 import platform
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Final, Generic, TypeVar, overload
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final, Self, TypeVar, overload
 
 import msgspec
 
@@ -29,49 +29,25 @@ from towline_agent.permissions.policy import Policy
 from towline_agent.permissions.rules import Rule
 from towline_agent.plan import Plan
 from towline_agent.providers.base import Controls, Provider
+from towline_agent.result import AgentResult, EventStream, StreamBlock, make_result
 from towline_agent.tasks import end_tasks
 from towline_agent.tools.output import OutputSpec
 from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import Tool
 from towline_agent.tools.toolset import Toolset
-from towline_agent.turn import Start, TurnEnd, last_text, run_turn
+from towline_agent.turn import Start, TurnEnd, run_turn
 from towline_agent.workspaces.base import Workspace
 from towline_protocol import (
     Event,
     Limits,
     Message,
-    TurnCompleted,
-    Usage,
     UsageError,
 )
 
-__all__ = ["Agent", "AgentResult", "EventStream", "system_prompt"]
+__all__ = ["Agent", "system_prompt"]
 
 _log: Final = logging.getLogger("towline.agent")
 _T = TypeVar("_T")
-_O = TypeVar("_O", covariant=True)
-
-
-class AgentResult(msgspec.Struct, Generic[_O], frozen=True, kw_only=True):
-    """What a run came to (A4.47)."""
-
-    final_message: str
-    """The last words of the model."""
-    output: _O
-    """The answer in the type that was asked for; `None` when none was, or when the run stopped
-    before there was an answer (A4.60)."""
-    messages: tuple[Message, ...]
-    """The whole conversation; may be fed back as `messages` (A4.50)."""
-    steps: int
-    """Provider requests that were steps."""
-    tool_call_count: int
-    """Calls that the model asked for."""
-    usage: Usage
-    """Tokens of every request of the run (A4.48)."""
-    cost: float | None
-    """US dollars; `None` when a price is unknown (A4.49)."""
-    stop_reason: str
-    """Why it stopped."""
 
 
 _MODE_WORDS: Final = {
@@ -263,7 +239,7 @@ class Agent:
         check_messages(messages)
         spec = None if output is None else OutputSpec.of(output)
         host = self._host(messages, None)
-        return _result(host, await self._turn(host, prompt, spec), spec)
+        return make_result(host, await self._turn(host, prompt, spec), spec)
 
     @overload
     def run_sync(
@@ -294,10 +270,9 @@ class Agent:
         """
         return run_in_background(self.run(prompt, messages=messages, output=output))
 
-    @asynccontextmanager
-    async def stream(
+    def stream(
         self, prompt: Prompt, *, messages: Sequence[Message] = (), output: Any = None
-    ) -> AsyncGenerator["EventStream"]:
+    ) -> AbstractAsyncContextManager[EventStream]:
         """The events of a run as they come (A4.52); leaving the block early cancels the run.
 
         ```python
@@ -308,6 +283,12 @@ class Agent:
 
         After the last event `events.result` holds the result; a failure is raised by the iteration.
         """
+        return StreamBlock(self._stream(prompt, messages, output))
+
+    @asynccontextmanager
+    async def _stream(
+        self, prompt: Prompt, messages: Sequence[Message], output: Any
+    ) -> AsyncGenerator[EventStream]:
         check_prompt(prompt)
         check_messages(messages)
         spec = None if output is None else OutputSpec.of(output)
@@ -321,8 +302,17 @@ class Agent:
         finally:
             await end_tasks(task)
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     async def aclose(self) -> None:
-        """Give back connections; idempotent, and the agent may run again (A4.53)."""
+        """Give back connections; idempotent, and the agent may run again (A4.53).
+
+        `async with` does so at the end of its block.
+        """
         for provider in self._providers:
             await provider.aclose()
 
@@ -428,69 +418,3 @@ def _local_workspace(root: str) -> Workspace:
     from towline_agent.workspaces.local import LocalWorkspace
 
     return LocalWorkspace(root)
-
-
-class EventStream:
-    """The events of one run, in order, each once; those that a block left unread stay readable."""
-
-    def __init__(self) -> None:
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._task: asyncio.Task[TurnEnd] | None = None
-        self._host: LocalHost | None = None
-        self._output: OutputSpec[Any] | None = None
-        self.result: AgentResult[Any] | None = None
-        """What the run came to; `None` until its last event was read."""
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The conversation; may be fed back once the block is left, early or not (R25)."""
-        return () if self._host is None else self._host.transcript.messages()
-
-    def put(self, event: Event) -> None:
-        """Add an event."""
-        self._events.put_nowait(event)
-
-    def finish(self) -> None:
-        """Say that no more events come."""
-        self._events.put_nowait(None)
-
-    def bind(
-        self, task: asyncio.Task[TurnEnd], host: LocalHost, output: OutputSpec[Any] | None
-    ) -> None:
-        """Name the run that the events come from."""
-        self._task = task
-        self._host = host
-        self._output = output
-
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self
-
-    async def __anext__(self) -> Event:
-        event = await self._events.get()
-        if event is not None:
-            return event
-        self.finish()  # whoever asks once more is told the same
-        assert self._task is not None
-        assert self._host is not None
-        if self._task.cancelled():  # the block was left early
-            raise StopAsyncIteration
-        self.result = _result(self._host, self._task.result(), self._output)
-        raise StopAsyncIteration
-
-
-def _result(host: LocalHost, end: TurnEnd, output: OutputSpec[Any] | None) -> AgentResult[Any]:
-    if end.error is not None:
-        raise end.error
-    messages = host.transcript.messages()
-    stop_reason = end.event.stop_reason if isinstance(end.event, TurnCompleted) else "cancelled"
-    words = last_text(messages)
-    return AgentResult(
-        final_message=words,
-        output=output.parse(words) if output is not None and stop_reason == "end_turn" else None,
-        messages=messages,
-        steps=end.spent.steps,
-        tool_call_count=host.calls,
-        usage=end.spent.usage,
-        cost=end.spent.cost,
-        stop_reason=stop_reason,
-    )
