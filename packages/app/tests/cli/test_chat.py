@@ -67,6 +67,14 @@ async def test_a_session_that_goes_on_is_the_golden_transcript() -> None:
     assert written == (_GOLDEN / "resumed.txt").read_text()
 
 
+async def test_what_was_on_the_screen_is_new_to_no_other_one() -> None:
+    server = ScriptedServer(_tools)
+    async with open_desk(ScriptedKeyboard("test", "y", None), server=server) as desk:
+        await desk.end()
+    info = desk.session().info
+    assert (info.unread, info.read_seq > 0) == (False, True)
+
+
 async def _hang(turn: ScriptedTurn, text: str) -> None:
     await turn.say(f"Working on {text}")
     await asyncio.Event().wait()

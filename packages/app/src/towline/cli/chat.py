@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -42,6 +43,7 @@ from towline_protocol import (
 __all__ = ["BANNER_MS", "chat"]
 
 _SAY_S: Final = 30.0  # after which a person wants to hear that the server has not got it
+_LEAVE_S: Final = 2.0  # nobody who leaves waits longer
 BANNER_MS: Final = 2_000
 """Milliseconds without a line before it is worth a word."""
 
@@ -206,7 +208,13 @@ class _Talk:
             finally:
                 for task in self._tasks:
                     task.cancel()
+        await self._mark_read()
         return self._following
+
+    async def _mark_read(self) -> None:
+        """Say that all of it was on this screen, so that no other one calls it new."""
+        with suppress(TowlineError):  # the server may be gone, or the session deleted
+            await self._session.mark_read(self._view.seq, timeout_s=_LEAVE_S)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._group.create_task(work)
