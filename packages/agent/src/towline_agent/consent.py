@@ -133,7 +133,7 @@ def _cautious(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 def _case(plan: Plan, tool: Tool, look: Look) -> Case:
     policy = plan.policy()
-    if not isinstance(cast("object", policy), Policy):
+    if not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"'policy' gave {policy!r}; return a `Policy`.")
     return Case(
         tool=tool.name,
