@@ -28,6 +28,7 @@ _BLOCKS: Final = frozenset(Block.__args__)
 _MEDIA_TYPE: Final = r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(;.*)?"
 _LEAST: Final = {"max_tokens": 1, "temperature": 0, "top_p": 0}
 _ENDLESS: Final = 1e15
+"""Nothing is bounded by a number like this; no clock and no counter takes it either."""
 _SHOWN: Final = 200
 """Characters of a bad value that a message repeats."""
 _ROLES: Final = ("system", "user", "assistant", "tool")
@@ -79,8 +80,10 @@ def _check_bytes(data: object, kind: str) -> None:
     how = "give `base64.b64encode(data).decode()`"
     if not isinstance(data, str):
         raise UsageError(f"The `data` of a block {kind!r} can't be {type(data).__name__!r}; {how}.")
+    if not data:
+        raise UsageError(f"The `data` of a block {kind!r} is empty; {how}.")
     try:
-        binascii.a2b_base64(data or "empty", strict_mode=True)
+        binascii.a2b_base64(data, strict_mode=True)
     except ValueError as error:
         raise UsageError(
             f"The `data` of a block {kind!r} is no base 64 ({error}); {how}."

@@ -119,7 +119,7 @@ class Stepper:
             result = await self._insist(request, self._try)
             if isinstance(result, StepAnswer):
                 return result
-            if before is not None:
+            if before is not None and before is not result.error:
                 result.error.__cause__ = before
             before = result.error
             if not self._fall_back(result):

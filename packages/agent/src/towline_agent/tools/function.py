@@ -22,7 +22,7 @@ __all__ = ["THREADS", "ToolHandler", "check_name", "make_tool", "tool"]
 THREADS: Final = ThreadPool("towline-tool", 16)
 """Where tools that are plain functions run: as many at once as a step's calls (A4.14, A4.25)."""
 
-_LONGEST_S: Final = 1e15
+_LONGEST_S: Final = 1e15  # more is no time that a clock takes
 _TRIED_TO_EXIT: Final = "The tool tried to end the process."
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,63}"
 
