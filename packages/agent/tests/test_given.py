@@ -161,6 +161,8 @@ async def test_words_that_are_no_text_are_refused(text: Any) -> None:
 async def test_a_picture_of_no_kind_is_refused(kind: Any) -> None:
     with pytest.raises(UsageError, match="'image/png'"):
         await Agent(ScriptedProvider("I see.")).run([Image(media_type=kind, data="YWJj")])
+    for good in ("image/svg+xml", "Image/PNG"):
+        await Agent(ScriptedProvider("I see.")).run([Image(media_type=good, data="YWJj")])
 
 
 @pytest.mark.rules("A4.46")

@@ -67,7 +67,7 @@ def _check_text(block: Text) -> None:
 def _check_kind(media_type: object, kind: str) -> None:
     """Refuse a kind of bytes that no provider can read, such as a bare `png`."""
     begins, such_as = ("image/", "image/png") if kind == "Image" else ("", "application/pdf")
-    whole = isinstance(media_type, str) and media_type.startswith(begins)
+    whole = isinstance(media_type, str) and media_type.lower().startswith(begins)
     if not whole or not re.fullmatch(_MEDIA_TYPE, cast("str", media_type)):
         raise UsageError(
             f"The `media_type` of a block {kind!r} can't be {media_type!r}; give one such as "
