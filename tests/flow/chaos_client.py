@@ -123,8 +123,11 @@ class End:
         """The number of the last event."""
 
     async def see(self, session: Session) -> SessionView:
-        """The view that has all."""
+        """The view that has all, of the server: until the line is up a scrollback's stands in."""
         seq = await self.seq
+        async for connection in session.connection:
+            if connection.phase == "live":
+                break
         return await watch(session, lambda view: view.seq >= seq)
 
 

@@ -16,6 +16,7 @@ from towline_client import Client, CommandRejected, LinkPolicy, Scrollback, Unau
 from towline_client.scrollback import finished
 from towline_client.testing import ScriptedServer, ScriptedTransport, ScriptedTurn, refuse
 from towline_protocol import (
+    Context,
     CreateSession,
     MessageId,
     MessageStarted,
@@ -24,6 +25,7 @@ from towline_protocol import (
     SessionView,
     TextDelta,
     Unknown,
+    Usage,
     block_text,
     encode,
 )
@@ -139,6 +141,16 @@ async def test_never_a_half_answer_is_kept_and_nothing_that_waits(tmp_path: Path
         assert _texts(kept) == ["Hello", "Whole."]
         assert (kept.turn, kept.queue, kept.open_messages) == (None, (), ())
         assert not any(b"Half" in body for body in _bodies(tmp_path))
+
+
+@pytest.mark.parametrize("cost", [0.25, None])
+def test_what_was_spent_is_kept_and_an_unknown_cost_does_not_read_as_free(
+    cost: float | None,
+) -> None:
+    view = SessionView(
+        seq=9, usage=Usage(input=30, output=4), cost=cost, context=Context(used=34, window=100)
+    )
+    assert finished(view) == view
 
 
 async def test_a_session_that_is_deleted_vanishes(tmp_path: Path) -> None:

@@ -144,6 +144,9 @@ def finished(view: SessionView) -> SessionView:
         messages=messages,
         older=view.older or len(messages) < len(view.messages),
         calls=view.calls,
+        usage=view.usage,
+        cost=view.cost,  # left out it would read as free
+        context=view.context,
     )
 
 
