@@ -185,6 +185,16 @@ async def test_a_picture_without_readable_bytes_is_refused(data: Any) -> None:
 
 
 @pytest.mark.rules("A4.46")
+@pytest.mark.parametrize(("kind", "data"), [("png", "YWJj"), ("image/png", b"abc")])
+async def test_a_picture_said_before_is_looked_at_too(kind: str, data: Any) -> None:
+    said = Message("user", (Image(media_type=kind, data=data),))
+    with pytest.raises(UsageError, match="Image"):
+        await Agent(ScriptedProvider("I see.")).run("Go on.", messages=[said])
+    lost = Message("user", (Image(media_type="image/png"),))
+    await Agent(ScriptedProvider("It is gone.")).run("Go on.", messages=[lost])
+
+
+@pytest.mark.rules("A4.46")
 @pytest.mark.parametrize("root", ["/nowhere/at/all", __file__])
 async def test_a_root_that_is_no_folder_is_told_to_the_caller_and_not_to_the_model(
     root: str,

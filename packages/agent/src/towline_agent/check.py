@@ -51,11 +51,18 @@ def check_prompt(prompt: object) -> None:
             raise UsageError(
                 f"A prompt can't hold {_show(block)}; its blocks are `Text`, `Image` and `File`."
             )
-        if isinstance(block, Text):
-            _check_text(block)
-            continue
+        if not isinstance(block, Text) and block.data is None and block.file is None:
+            _check_bytes(None, type(block).__name__)
+        _check_said(block)
+
+
+def _check_said(block: object) -> None:
+    """Refuse a block of what a person says that no provider can read."""
+    if isinstance(block, Text):
+        _check_text(block)
+    elif isinstance(block, Image | File):
         _check_kind(block.media_type, type(block).__name__)
-        if block.data is not None or block.file is None:
+        if block.data is not None:  # kept elsewhere, or lost: the model is told of that
             _check_bytes(block.data, type(block).__name__)
 
 
@@ -112,8 +119,8 @@ def check_messages(messages: object) -> None:
                     f"A message can't hold {_show(block)}; its content is a tuple of blocks such "
                     "as `Text`."
                 )
-            if isinstance(block, Text):
-                _check_text(block)
+            if message.role == "user" or isinstance(block, Text):
+                _check_said(block)  # what a model made is sent back as it came
 
 
 def check_arguments(
