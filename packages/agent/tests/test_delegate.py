@@ -12,7 +12,8 @@ import pytest
 from towline_agent.agent import Agent
 from towline_agent.delegate import AGENTS_AT_ONCE, EXPLORE, GENERAL, SubAgent, Tally
 from towline_agent.errors import QuotaExhausted
-from towline_agent.providers.base import StepAnswer, StepFailed
+from towline_agent.limits import Spent
+from towline_agent.providers.base import Model, StepAnswer, StepFailed
 from towline_agent.testing import ScriptedProvider, call, say
 from towline_agent.tools.builtin import builtin_tools
 from towline_agent.tools.function import tool
@@ -224,12 +225,70 @@ async def test_an_agent_that_fails_ends_its_call_and_no_more(tmp_path: Path) -> 
 def test_a_tally_tells_each_token_once() -> None:
     told: list[tuple[Usage, float | None]] = []
     tally = Tally(lambda usage, cost: told.append((usage, cost)))
-    tally.reach(Usage(input=5, output=1), 0.5)
-    tally.reach(Usage(input=5, output=1), 0.5)
-    tally.reach(Usage(input=3), 0.1)
-    tally.reach(Usage(input=9, output=2), None)
-    tally.reach(Usage(input=9, output=2), None)
-    assert told == [(Usage(input=5, output=1), 0.5), (Usage(input=4, output=1), None)]
+    first = Spent(usage=Usage(input=5, output=1), cost=0.5, known_cost=0.5)
+    tally.reach(first)
+    tally.reach(first)
+    tally.reach(Spent(usage=Usage(input=3), cost=0.1, known_cost=0.1))
+    assert told == [(Usage(input=5, output=1), 0.5)]
+    told.clear()
+    unknown = Spent(usage=Usage(input=9, output=2), cost=None, known_cost=0.75)
+    tally.reach(unknown)
+    tally.reach(unknown)
+    assert told == [(Usage(input=4, output=1), 0.25), (Usage(), None)]
+    told.clear()
+    tally.reach(Spent(usage=Usage(input=9, output=2), cost=None, known_cost=1.75))
+    assert told == [(Usage(), 1.0)]  # what is known goes on to count
+
+
+PRICED = Model(provider="scripted", id="dear", price_input=1e6, price_output=0.0)
+"""A dollar for each token that goes in."""
+
+
+class _Counting(ScriptedProvider):
+    """A sub-agent that calls a tool over and over, for a dollar each time but the first."""
+
+    async def step(self, request: Any, on_piece: Any) -> Any:
+        self.requests.append(request)
+        if not request.system.startswith("You are general."):
+            free = spawn() if len(self.requests) == 1 else say("Done.")
+            return msgspec.structs.replace(free, usage=Usage(output=1))
+        counted = Usage() if len(self.requests) == 2 else Usage(input=1)
+        return msgspec.structs.replace(call("look", n=len(self.requests)), usage=counted)
+
+
+@pytest.mark.rules("A4.8", "D5")
+async def test_a_request_that_nobody_counted_lifts_no_budget_of_the_agent_above() -> None:
+    @tool(effect="read")
+    def look(n: int) -> str:
+        """Look."""
+        return str(n)
+
+    provider = _Counting(model=PRICED)
+    agent = Agent(provider, tools=[look], agents=[GENERAL], limits=Limits(max_cost=3.0))
+    result = await agent.run("Go.")
+    assert (result.stop_reason, result.cost, result.usage.input) == ("budget", None, 3)
+
+
+class _Hanging(ScriptedProvider):
+    """A sub-agent whose request never ends."""
+
+    async def step(self, request: Any, on_piece: Any) -> Any:
+        if request.system.startswith("You are general."):
+            await asyncio.Event().wait()
+        return await super().step(request, on_piece)
+
+
+@pytest.mark.rules("A4.49", "D5")
+@pytest.mark.parametrize(("price", "cost"), [(1.0, None), (0.0, 0.0)])
+async def test_a_request_cut_with_the_call_has_an_unknown_cost_unless_it_is_free(
+    price: float, cost: float | None
+) -> None:
+    model = Model(provider="scripted", id="m", price_input=price, price_output=price)
+    asks = msgspec.structs.replace(spawn(), usage=Usage(input=1))
+    provider = _Hanging(asks, model=model)
+    agent = Agent(provider, agents=[GENERAL], limits=Limits(wall_s=0.05))
+    result = await agent.run("Go.")
+    assert (result.stop_reason, result.cost) == ("time_limit", cost)
 
 
 class _ByWords(ScriptedProvider):

@@ -150,6 +150,16 @@ def test_on_its_own_loop_it_says_so_instead_of_waiting_for_itself() -> None:
             client.run(ask())
 
 
+@contextmanager
+def _heeding_ctrl_c() -> Generator[None]:
+    """Python's own handling of it, which a shell switches off in what it runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_ctrl_c_ends_the_call_and_the_line_lives_on() -> None:
     begun = threading.Event()
     cancelled = threading.Event()
@@ -171,7 +181,7 @@ def test_ctrl_c_ends_the_call_and_the_line_lives_on() -> None:
         assert begun.wait(10)
         os.kill(os.getpid(), signal.SIGINT)
 
-    with _connect(ScriptedServer(hang)) as client:
+    with _connect(ScriptedServer(hang)) as client, _heeding_ctrl_c():
         session = client.open()
         helper = threading.Thread(target=interrupt)
         helper.start()

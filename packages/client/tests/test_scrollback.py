@@ -148,7 +148,12 @@ def test_what_was_spent_is_kept_and_an_unknown_cost_does_not_read_as_free(
     cost: float | None,
 ) -> None:
     view = SessionView(
-        seq=9, usage=Usage(input=30, output=4), cost=cost, context=Context(used=34, window=100)
+        seq=9,
+        title="A long",
+        title_truncated=True,
+        usage=Usage(input=30, output=4),
+        cost=cost,
+        context=Context(used=34, window=100),
     )
     assert finished(view) == view
 

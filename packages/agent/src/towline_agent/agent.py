@@ -6,7 +6,7 @@ import logging
 import os
 import platform
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Self, TypeVar, overload
 
 import msgspec
@@ -313,8 +313,9 @@ class Agent:
 
         `async with` does so at the end of its block.
         """
-        for provider in self._providers:
-            await provider.aclose()
+        async with AsyncExitStack() as stack:  # one that fails keeps no other open
+            for provider in self._providers:
+                stack.push_async_callback(provider.aclose)
 
     def _host(
         self, messages: Sequence[Message], on_event: Callable[[Event], None] | None
@@ -402,7 +403,9 @@ def _workspace(root: str | Workspace | None) -> Workspace:
         raise UsageError(f"The folder {root!r} of 'root' is not there; make it, or name another.")
     try:
         # By its whole name: the current folder may be another one at the next run.
-        here = os.path.abspath(root or "")  # noqa: PTH100 - `pathlib` is slow to import
+        # Above a link is above the folder that it leads to, as for whoever opens it.
+        whole = os.path.realpath if ".." in (root or "").split("/") else os.path.abspath
+        here = whole(root or "")
     except OSError as error:
         raise UsageError(
             "The current folder is gone; change to one that is there, or name one as 'root', by "

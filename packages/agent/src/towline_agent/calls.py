@@ -11,7 +11,7 @@ from towline_agent.consent import CHANGED, find_changed, seek_consent
 from towline_agent.errors import AbortTurn, ToolError
 from towline_agent.host import Host
 from towline_agent.limits import Spent, TimeLimit, cut_result, result_cap
-from towline_agent.permissions.part import Part
+from towline_agent.permissions.part import Part, read_subject
 from towline_agent.permissions.request import Asked, bound_preview
 from towline_agent.plan import CallRecord, Plan
 from towline_agent.tasks import end_tasks, heed_cancel, wait_for
@@ -310,9 +310,9 @@ class _Life:
         """Learn what the arguments alone say."""
         arguments = self._arguments = tool.check(self._call.arguments)
         if tool.title is not None:
-            self._title = str(tool.title(arguments))[:_TITLE_CHARS]
-        if tool.subject is not None:  # a number would fit no rule, not even one that denies it
-            self._subject = str(tool.subject(arguments))
+            self._title = mend_text(str(tool.title(arguments))[:_TITLE_CHARS])
+        if tool.subject is not None:
+            self._subject = read_subject(tool.subject(arguments))
         if tool.preview is not None:
             preview = tool.preview(arguments)
             if not isinstance(cast("object", preview), Preview):
@@ -326,7 +326,7 @@ class _Life:
     async def _look(self, tool: Tool) -> Look | None:
         """Learn what the call would do, before anybody decides on it; `None` when it has ended."""
         assert tool.look is not None
-        look = await self._guard(tool, tool.look(self, self._arguments), _LOOK_S)
+        look = await self._guard(tool, _look_at(tool.look(self, self._arguments)), _LOOK_S)
         self._heed_cut()  # or somebody would be asked for whom nobody waits any more
         if look is not None:
             self._preview = look.preview or self._preview
@@ -457,6 +457,18 @@ class _Life:
             return ()
         file = self._plan.keep(whole, f"{self._call.id}-output.txt")
         return () if file is None else (file,)
+
+
+async def _look_at(found: Awaitable[Look]) -> Look:
+    """What a tool's `look` found; the gate would stumble over anything else."""
+    look = await found
+    parts = look.parts if isinstance(cast("object", look), Look) else ()
+    if not parts or not all(isinstance(cast("object", part.subject), str) for part in parts):
+        raise UsageError(
+            f"'look' gave {look!r}; return a `Look` of one part or more, each with a "
+            "text as its subject."
+        )
+    return look
 
 
 def _repeatable(tool: Tool | None) -> bool:

@@ -193,9 +193,8 @@ def check_limits(limits: Limits) -> None:
         if value is None and name != "max_steps":
             continue
         if type(value) not in (int, float) or not -_ENDLESS < cast("float", value) < _ENDLESS:
-            raise UsageError(
-                f"The limit {name!r} can't be {_show(value)}; give a number, or `None` for none."
-            )
+            how = "a whole number" if name == "max_steps" else "a number, or `None` for none"
+            raise UsageError(f"The limit {name!r} can't be {_show(value)}; give {how}.")
         if name == "max_steps" and type(value) is not int:
             raise UsageError(f"The limit {name!r} can't be {value!r}; give a whole number.")
         if value is not None and value < 0:

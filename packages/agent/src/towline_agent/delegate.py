@@ -16,6 +16,7 @@ from towline_agent.host import Host, Stop
 from towline_agent.limits import Spent
 from towline_agent.local_host import LocalHost
 from towline_agent.plan import Plan
+from towline_agent.providers.cost import answer_cost
 from towline_agent.tools.spawn import SPAWN_AGENT, make_sub_agents
 from towline_agent.tools.state import ToolState
 from towline_agent.tools.tool import Tool, ToolContext, ToolOutput
@@ -25,6 +26,7 @@ from towline_protocol import (
     Compacted,
     Event,
     Limits,
+    Notice,
     PermissionRequested,
     PermissionResolved,
     StepEnded,
@@ -113,9 +115,12 @@ class Tally:
         self._spend = spend
         self._told = Spent()
 
-    def reach(self, usage: Usage, cost: float | None) -> None:
-        """Take in the sums so far; what is less than before is passed over."""
-        told = self._told.usage
+    def reach(self, spent: Spent) -> None:
+        """Take in the sums so far; what is less than before is passed over.
+
+        What is known of the cost is told apart from that some of it is not: a budget holds it.
+        """
+        usage, told = spent.usage, self._told.usage
         more = Usage(
             input=max(0, usage.input - told.input),
             output=max(0, usage.output - told.output),
@@ -123,14 +128,15 @@ class Tally:
             cache_write=max(0, usage.cache_write - told.cache_write),
             reasoning=max(0, usage.reasoning - told.reasoning),
         )
-        before = self._told.cost
-        price = None if cost is None or before is None else max(0.0, cost - before)
-        if more == Usage() and price == 0.0:
-            return
-        if more == Usage() and price is None and before is None:
-            return  # that a price is unknown was told
-        self._told.add(more, price)
-        self._spend(more, price)
+        price = max(0.0, spent.known_cost - self._told.known_cost)
+        if more != Usage() or price > 0:
+            self._tell(more, price)
+        if spent.cost is None and self._told.cost is not None:
+            self._tell(Usage(), None)
+
+    def _tell(self, usage: Usage, cost: float | None) -> None:
+        self._told.add(usage, cost)
+        self._spend(usage, cost)
 
 
 def report_end(words: str, stop_reason: str) -> ToolOutput:
@@ -216,9 +222,12 @@ async def _run(
     )
     try:
         end = await run_turn(inner, child, start)
+    except BaseException:
+        child.count_cut()
+        raise
     finally:
         await state.aclose()
-    child.tally.reach(end.spent.usage, end.spent.cost)
+    child.tally.reach(end.spent)
     return _tell(child, end)
 
 
@@ -248,6 +257,16 @@ class _Child(LocalHost):
         self._agent = agent
         self._context = context
         self._spent = Spent()
+        self._asking = False  # a request is under way
+        self._free = all(
+            answer_cost(provider.model, Usage()) == 0
+            for provider in (plan.provider, *plan.fallbacks)
+        )
+
+    def count_cut(self) -> None:
+        """Count a request that was cut with the call: what it has cost is unknown."""
+        if self._asking and not self._free:
+            self._count(Usage(), None)
 
     async def ask(self, request: PermissionRequested) -> PermissionResolved:
         """Ask as the turn that it works for asks; the request names who wants it."""
@@ -260,6 +279,13 @@ class _Child(LocalHost):
         """It is cancelled with its call."""
 
     def _see(self, event: Event) -> None:
+        match event:  # what is asked of the model, its step or a summary
+            case StepStarted() | Notice(code="compacting"):
+                self._asking = True
+            case StepEnded() | Compacted():
+                self._asking = False
+            case _:
+                pass
         match event:
             case ToolProposed():
                 self._context.progress(f"{self._agent.name}: {event.title}")
@@ -274,4 +300,4 @@ class _Child(LocalHost):
 
     def _count(self, usage: Usage, cost: float | None) -> None:
         self._spent.add(usage, cost)
-        self.tally.reach(self._spent.usage, self._spent.cost)
+        self.tally.reach(self._spent)

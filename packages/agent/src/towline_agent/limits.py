@@ -47,6 +47,8 @@ class Spent(msgspec.Struct, kw_only=True):
 
     def add(self, usage: Usage, cost: float | None) -> None:
         """Count one request."""
+        if cost is not None and not math.isfinite(cost):
+            cost = None  # a price that is no number holds no budget
         self.usage = self.usage + usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
         self.known_cost += cost or 0.0

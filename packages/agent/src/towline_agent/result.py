@@ -126,8 +126,12 @@ class StreamBlock(AbstractAsyncContextManager[EventStream]):
 
     def __init__(self, inner: AbstractAsyncContextManager[EventStream]) -> None:
         self._inner = inner
+        self._entered = False
 
     async def __aenter__(self) -> EventStream:
+        if self._entered:
+            raise UsageError("This run has begun; call `agent.stream(...)` again for another.")
+        self._entered = True
         return await self._inner.__aenter__()
 
     async def __aexit__(

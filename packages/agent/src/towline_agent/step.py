@@ -119,7 +119,7 @@ class Stepper:
             result = await self._insist(request, self._try)
             if isinstance(result, StepAnswer):
                 return result
-            if before is not None and before is not result.error:
+            if before is not None and result.error not in _causes(before):
                 result.error.__cause__ = before
             before = result.error
             if not self._fall_back(result):
@@ -340,3 +340,13 @@ def _never(_tokens: int) -> float:
 
 def _ignore(_piece: Piece) -> None:
     """What is said beside the conversation is not told piece by piece."""
+
+
+def _causes(error: BaseException) -> tuple[BaseException, ...]:
+    """An error and what is behind it; a provider may give the same one again."""
+    found: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in found:
+        found.append(cause)
+        cause = cause.__cause__
+    return tuple(found)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from towline_agent.errors import EndpointNotFound
 from towline_agent.providers.base import Model, Provider, Request, StepFailed
 from towline_agent.providers.catalog import (
     LOCAL_MODEL_FACTS,
@@ -145,6 +146,14 @@ async def test_addresses_of_the_environment_are_taken() -> None:
         assert call.url == f"http://{mine.removesuffix('/v1')}/v1/chat/completions"
     call = await sent("glm/x", {"ZAI_API_KEY": "k", "ZAI_BASE_URL": "open.bigmodel.cn/api/paas/v4"})
     assert call.url == "https://open.bigmodel.cn/api/paas/v4/chat/completions"
+
+
+@pytest.mark.parametrize("vendor", ["azure", "openai", "groq"])
+async def test_an_address_that_is_none_is_told_by_the_first_step(vendor: str) -> None:
+    made = connect(f"{vendor}/x", {}, api_key="k", base_url="http://[::1")
+    result = await made.step(Request(model="x", messages=()), lambda _: None)
+    assert isinstance(result, StepFailed)
+    assert isinstance(result.error, EndpointNotFound)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
+from aiohttp.http_exceptions import TransferEncodingError
 
 from towline_agent.providers.base import Request, StepAnswer, StepFailed
 from towline_agent.providers.http import HttpTransport
-from towline_agent.providers.http_session import watched
+from towline_agent.providers.http_session import HARM, failure, watched
 from towline_agent.providers.openai_chat.provider import OpenAIChat
 from towline_agent.providers.transport import HttpAnswer, HttpCall, TransportFailed
 from towline_protocol import Message, SseEvent, Text, Usage
@@ -262,6 +263,32 @@ async def test_a_garbled_chunk_ends_the_reading_with_its_connection(
             with pytest.raises(TransportFailed) as failed:
                 await (made.sse(call, on_event) if streams else made.json(call))
         assert failed.value.cause in {"cut", "lost", "malformed"}
+
+
+@pytest.mark.rules("A3.4")
+async def test_a_garbled_chunk_of_an_error_ends_it_too(
+    serving: Factory, transport: Factory
+) -> None:
+    async def reply(connection: Any) -> None:
+        head = b"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.writer.write(head + chunked(b"It "))
+        read = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.2, read.set)
+        await read.wait()
+        connection.writer.write(b"Internal Server Error\r\n")
+        connection.hang_up()
+
+    async with serving(reply) as server, transport() as made:
+        async with asyncio.timeout(5):  # it would wait 10 s for the rest
+            answered = await made.json(server.call(idle_s=600.0))
+        assert answered.status == 500
+
+
+def test_a_parser_in_python_fails_in_the_same_words() -> None:
+    """aiohttp without its extensions raises what is no error of its client."""
+    error = TransferEncodingError("zzzz")
+    assert isinstance(error, HARM)
+    assert failure(error).cause == "malformed"
 
 
 async def test_a_kept_connection_carries_no_watch_of_earlier_answers(

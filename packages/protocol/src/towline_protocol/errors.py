@@ -47,7 +47,8 @@ class TowlineError(Exception):
         row = FAULT_CODES.get(self.code)
         return Fault(
             code=self.code,
-            message=self.message,
+            # It may repeat what was given, and half a character of that can be sent to nobody.
+            message=str(self.message).encode(errors="replace").decode(),
             retry=row.retry if row is not None else "none",
             retry_after_s=self.retry_after_s,
             scope=self.scope,

@@ -1,10 +1,14 @@
 """What one call would do, part by part: the unit that rules and modes judge (A5.65)."""
 
+import inspect
+from enum import Enum
 from typing import Final
 
 import msgspec
 
-__all__ = ["KINDS", "Part"]
+from towline_protocol import UsageError, mend_text
+
+__all__ = ["KINDS", "Part", "read_subject"]
 
 KINDS: Final = ("path", "command", "host", "exact", "unknown")
 """How a pattern is matched against a part."""
@@ -35,3 +39,23 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     denies might speak of the rest, a person is asked."""
     grants: tuple[str, ...] = ()
     """Real, absolute paths outside the root that it reaches once it is allowed."""
+
+
+_NO_SUBJECTS: Final = (bytes, bytearray, list, tuple, dict, set, frozenset)
+
+
+def read_subject(given: object) -> str:
+    """What a tool's `subject` gave, as the text that rules are matched against.
+
+    Numbers, dates and the like are written out, a member of an enumeration as its value: as
+    anything else they would fit no rule, not even one that denies.
+
+    Raises:
+        UsageError: It is nothing that a rule could name, such as a list or a coroutine.
+    """
+    value = given.value if isinstance(given, Enum) else given
+    if isinstance(value, str):
+        return mend_text(str.__str__(value))  # a class of its own may write itself otherwise
+    if isinstance(value, _NO_SUBJECTS) or inspect.isawaitable(value):
+        raise UsageError(f"'subject' gave {given!r}; return a text, from a plain function.")
+    return mend_text(str(value))

@@ -18,6 +18,7 @@ import aiohttp
 
 from towline_agent.limits import TimeLimit
 from towline_agent.providers.http_session import (
+    HARM,
     ClientSession,
     LineWatch,
     failure,
@@ -162,7 +163,7 @@ class HttpTransport:
                 return
             try:
                 chunk = await read()
-            except (aiohttp.ClientError, OSError) as error:
+            except HARM as error:
                 raise failure(error) from error
         stream.end()
 
@@ -175,7 +176,7 @@ class HttpTransport:
         if content.at_eof():
             return True
         stream.quiet.restart(self._drain_s)
-        with suppress(aiohttp.ClientError, OSError):  # what matters has come
+        with suppress(*HARM):  # what matters has come
             while chunk := await content.readany():
                 if not stream.tell(chunk):
                     return False
@@ -273,7 +274,7 @@ async def _read_head(response: aiohttp.ClientResponse, quiet: _Quiet) -> bytes:
     while True:
         try:
             chunk = await response.content.readany()
-        except (aiohttp.ClientError, OSError) as error:
+        except HARM as error:
             raise failure(error) from error
         blanks.append(chunk)
         if not chunk or chunk.strip(_SPACE):
@@ -290,7 +291,7 @@ async def _read_document(response: aiohttp.ClientResponse, head: bytes, quiet: _
     while size <= _MAX_DOCUMENT:
         try:
             chunk = await response.content.readany()
-        except (aiohttp.ClientError, OSError) as error:
+        except HARM as error:
             raise failure(error) from error
         if not chunk:
             return b"".join(parts)
@@ -305,11 +306,11 @@ async def _read_error(response: aiohttp.ClientResponse) -> bytes:
     parts: list[bytes] = []
     size = 0
     try:
-        with TimeLimit(_ERROR_BODY_S):
+        with TimeLimit(_ERROR_BODY_S), LineWatch(response):
             while size <= _MAX_ERROR and (chunk := await response.content.readany()):
                 parts.append(chunk)
                 size += len(chunk)
-    except (aiohttp.ClientError, OSError):  # a TimeoutError is an OSError
+    except HARM:  # a TimeoutError is an OSError
         response.close()
     if size > _MAX_ERROR:
         response.close()

@@ -12,11 +12,12 @@ from urllib.request import getproxies, proxy_bypass
 from weakref import WeakSet
 
 import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
 
 from towline_agent.providers.address import is_loopback
 from towline_agent.providers.transport import HttpCall, TransportFailed
 
-__all__ = ["ClientSession", "LineWatch", "failure", "open_socket", "trust", "watched"]
+__all__ = ["HARM", "ClientSession", "LineWatch", "failure", "open_socket", "trust", "watched"]
 
 _BROKEN_PROXY: Final = "{} holds no address of a proxy; write http://HOST:PORT."
 _MAX_HEADER: Final = 64 * 1024
@@ -34,9 +35,15 @@ _CAUSES: Final[tuple[tuple[type[Exception], str], ...]] = (
     (aiohttp.ServerDisconnectedError, "lost"),
     (aiohttp.InvalidURL, "address"),
     (aiohttp.ClientResponseError, "malformed"),
+    (HttpProcessingError, "malformed"),
     (ValueError, "address"),
 )
 """What aiohttp's classes mean, the finer ones first."""
+
+
+HARM: Final = (aiohttp.ClientError, HttpProcessingError, OSError)
+"""What reading an answer can raise; the one in the middle where aiohttp has its parser in Python
+alone."""
 
 
 class _Try:

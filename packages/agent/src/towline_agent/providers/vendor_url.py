@@ -67,7 +67,10 @@ def _host(address: str) -> str:
 
 
 def _azure(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # no address at all: the first step says so
+        return url
     path = parts.path.rstrip("/")
     if path in ("", "/openai") or path.startswith("/openai/deployments"):
         path = "/openai/v1"

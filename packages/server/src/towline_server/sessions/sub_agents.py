@@ -14,6 +14,7 @@ import msgspec
 from towline_agent import (
     AGENTS_AT_ONCE,
     Mint,
+    Spent,
     Tally,
     Tool,
     ToolContext,
@@ -191,12 +192,13 @@ class _Follower:
         if self._child is None:
             return
         ahead = self._child.log.ahead
+        spent = ahead.spent
         if ahead.view.turn is None and ahead.view.last_turn is not None:
             last = ahead.view.last_turn
-            price = last.cost if last.outcome == "completed" else ahead.spent.cost
-            self._tally.reach(last.usage, price)
-        else:
-            self._tally.reach(ahead.spent.usage, ahead.spent.cost)
+            cost = last.cost if last.outcome == "completed" else spent.cost
+            known = spent.known_cost if cost is None else cost
+            spent = Spent(usage=last.usage, cost=cost, known_cost=known)
+        self._tally.reach(spent)
 
     def _see(self, event: Event) -> None:
         if isinstance(event, ToolProposed):

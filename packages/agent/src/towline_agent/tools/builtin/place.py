@@ -34,6 +34,9 @@ class Spot(NamedTuple):
     twin: Twin | None = None
     """The secret file that it is another name of, by a hard link."""
 
+    linked: bool = False
+    """Whether the root itself is reached by a link, so that rules may name it in two ways."""
+
     @property
     def is_outside(self) -> bool:
         """Whether it leads out of the root."""
@@ -46,6 +49,8 @@ class Spot(NamedTuple):
             effect: `read` or `write`.
         """
         also = () if self.written in (self.path, self.real) else (self.written,)
+        if self.linked:
+            also = (*also, self.real)
         grants = (self.real,) if self.is_outside else ()
         doubt = None
         if self.twin is not None:
@@ -86,7 +91,8 @@ def _locate(root: str, path: str, follow: bool) -> Spot:
     written = posixpath.normpath(path)
     for start in (root, base):
         written = written.removeprefix(start.rstrip("/") + "/")
-    return Spot(shown, real, written, Twins(base, is_secret).find(real))
+    twin = Twins(base, is_secret).find(real)
+    return Spot(shown, real, written, twin, linked=inside and base != root)
 
 
 def _real(path: str, follow: bool) -> str:
