@@ -16,7 +16,7 @@ from towline_agent.permissions.rules import parse_rule
 from towline_agent.providers.base import Model, StepFailed
 from towline_agent.testing import ScriptedProvider, call
 from towline_agent.tools.builtin import builtin_tools
-from towline_agent.tools.function import tool
+from towline_agent.tools.function import make_tool, tool
 from towline_agent.tools.tool import Look
 from towline_protocol import (
     Event,
@@ -259,3 +259,16 @@ def test_the_least_of_limits_does_not_offer_to_be_none() -> None:
             limits=msgspec.structs.replace(Limits(), max_steps=cast("int", None)),
         )
     assert "for none" not in caught.value.message
+
+
+@pytest.mark.rules("A4.45")
+@pytest.mark.parametrize("name", [5, b"go", "", "a b"])
+def test_a_name_that_no_provider_takes_is_refused(name: Any) -> None:
+    with pytest.raises(UsageError, match="can't be a tool's name"):
+        make_tool(name, "Go.", {"type": "object", "properties": {}}, wait)
+
+
+@pytest.mark.rules("A4.60")
+async def test_an_answer_of_a_type_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="An answer can't be of type"):
+        await Agent(ScriptedProvider("Hi.")).run("Hi", output=cast("Any", list)["Nowhere"])

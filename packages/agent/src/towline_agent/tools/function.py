@@ -193,7 +193,7 @@ def check_name(name: str) -> str:
     Raises:
         UsageError: It is no tool's name.
     """
-    if re.fullmatch(_NAME, name) is None:
+    if not isinstance(cast("object", name), str) or re.fullmatch(_NAME, name) is None:
         raise UsageError(
             f"{name!r} can't be a tool's name; use 1 to 64 letters, digits, `_` and `-`, "
             "beginning with a letter or `_`."

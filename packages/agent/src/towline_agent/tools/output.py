@@ -70,7 +70,7 @@ class OutputSpec(msgspec.Struct, Generic[_T], frozen=True, kw_only=True):
         answer.__annotations__[_VALUE] = kind
         try:
             parameters = read_parameters(answer, _NAME)
-        except UsageError as error:
+        except (UsageError, NameError) as error:  # of a type named in quotes that is not there
             raise UsageError(
                 f"An answer can't be of type {kind!r}; use JSON types, dataclasses, msgspec "
                 "structs, TypedDicts, pydantic models, `Literal`, or lists and unions of these."
